@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use plumbline_experiment::{
-    Enforcer, Family, Placement, Policies, PolicyDirection, PolicyPosition, Selected,
+    Enforcer, Family, Placement, Policies, PolicyDirection, PolicyPeers, PolicyPosition, Selected,
     ServicePosition, ServiceProxy,
 };
 use plumbline_harness::Path;
@@ -335,6 +335,40 @@ fn a_thousand_policies_of_calico_act() {
             };
         },
     );
+}
+
+/// Of Calico's program as many parts as call each other, and of Cilium's map as many entries as
+/// it holds: the last is the one that allows.
+#[test]
+fn as_many_addresses_as_programs_and_maps_hold_act() {
+    const TEST: &str = "as_many_addresses_as_programs_and_maps_hold_act";
+    if !testkit::in_private_namespaces(TEST) {
+        return;
+    }
+    for (enforcer, count, members) in [
+        (Enforcer::CalicoEbpf, 8_000, 4),
+        (Enforcer::Cilium, 5_461, 3),
+    ] {
+        let mut standing = standing("routed", Placement::CrossNode, Family::V4);
+        let policies = Policies {
+            count,
+            members,
+            peers: PolicyPeers::Addresses,
+            enforcer,
+            ..Policies::default()
+        };
+        if !guard(TEST, &mut standing, policies) {
+            return;
+        }
+        asks(&standing);
+        let rules = standing.counters().expect("counted").rules;
+        let entries = match enforcer {
+            Enforcer::Cilium => rules[1].elements,
+            _ => rules[1].rules,
+        };
+        assert!(entries >= u64::from(count * members), "{rules:?}");
+        assert!(standing.take_down().is_empty());
+    }
 }
 
 /// A device that two pods share does not say which of them a packet is for.

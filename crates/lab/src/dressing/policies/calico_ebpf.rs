@@ -21,7 +21,7 @@ use plumbline_experiment::Family;
 use plumbline_sys::bpf::{BpfError, BpfObject, ObjectFile};
 
 use super::guarded_pod::GuardedPod;
-use super::policy_program::{Allowed, MapNumbers, PeerEnd, PortRule, parts, unrestricted};
+use super::policy_program::{Allowed, MapNumbers, PART, PeerEnd, PortRule, parts, unrestricted};
 use crate::dressing::dressed::RuleCount;
 
 static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../../../bpf/calico_policy.o"));
@@ -29,6 +29,9 @@ static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../../../bpf/cal
 /// Where the parts of a program begin in the array of parts, as in `bpf/calico_policy.c`.
 const TO_POD: u32 = 0;
 const FROM_POD: u32 = 32;
+/// Rules of one direction. With the jump to the first part and that to what allows, the kernel
+/// follows no more jumps between parts either.
+pub(super) const MOST_RULES: u32 = (FROM_POD - TO_POD) * PART as u32;
 /// Bits of a member's key that hold the number of its set.
 const SET_BITS: u32 = 64;
 

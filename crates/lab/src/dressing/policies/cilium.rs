@@ -12,8 +12,9 @@
 //! `bpf/bpf_lxc.c`@d7be955.
 //!
 //! An identity is that of all pods with the same labels, so each policy has one here for all
-//! of its peers. Every node knows those of all pods. A pod that no policy restricts has an
-//! entry that allows everything, and pays for the same look-ups.
+//! of its peers that it names by labels. Each address (`ipBlock`) has one of its own, and an
+//! entry. Every node knows those of all pods. A pod that no policy restricts has an entry that
+//! allows everything, and pays for the same look-ups.
 //!
 //! Cilium runs the programs at the node's end of a pod's veth, or has the one that delivers a
 //! packet call them. Here they are at the pod's end, which all packets of the pod pass on any
@@ -27,16 +28,18 @@ use std::net::IpAddr;
 
 use plumbline_sys::bpf::{BpfError, BpfObject, ObjectFile};
 
-use super::guarded_pod::GuardedPod;
+use super::guarded_pod::{GuardedPod, Peers};
 use crate::addressing::octets;
 use crate::dressing::dressed::RuleCount;
 
 static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../../../bpf/cilium_policy.o"));
 
 /// What the map of a pod's policies holds, beside the entry for the way that is open.
-pub(super) const MOST_POLICIES: u32 = 16_384 - 1;
+pub(super) const MOST_ENTRIES: u32 = 16_384 - 1;
 /// Smaller numbers are for what is no pod.
 const FIRST_IDENTITY: u32 = 10_001;
+/// Addresses have identities that a node gives by itself (`pkg/identity/numericidentity.go`).
+const FIRST_OF_ADDRESSES: u32 = (1 << 24) + 1;
 const TCP: u8 = 6;
 /// Bits of an identity's key before the address, which are always compared.
 const STATIC_BITS: u32 = 32;
@@ -87,10 +90,23 @@ fn identities(all: &[Vec<GuardedPod>]) -> BTreeMap<IpAddr, u32> {
         .iter()
         .flatten()
         .flat_map(|it| [&it.ingress, &it.egress]);
-    let policies = lists.flat_map(|policies| (FIRST_IDENTITY..).zip(policies));
-    let peers =
-        policies.flat_map(|(identity, peers)| peers.all.iter().map(move |it| (*it, identity)));
+    let allowed = lists.flat_map(|policies| allowed(policies));
+    let peers = allowed.flat_map(|(identity, peers)| peers.iter().map(move |it| (*it, identity)));
     peers.collect()
+}
+
+/// Whom policies allow, in their order, each identity with its peers.
+fn allowed(policies: &[Peers]) -> Vec<(u32, &[IpAddr])> {
+    let mut of_addresses = FIRST_OF_ADDRESSES..;
+    let mut allowed = Vec::new();
+    for (identity, peers) in (FIRST_IDENTITY..).zip(policies) {
+        let addresses = peers.by_address().chunks(1).zip(&mut of_addresses);
+        allowed.extend(addresses.map(|(address, identity)| (identity, address)));
+        if !peers.by_labels().is_empty() {
+            allowed.push((identity, peers.by_labels()));
+        }
+    }
+    allowed
 }
 
 /// An entry that allows.
@@ -112,8 +128,8 @@ fn entries(pod: &GuardedPod, port: u16) -> Vec<PolicyEntry> {
                 prefix_bits: 0,
             });
         }
-        let identities = (FIRST_IDENTITY..).take(policies.len());
-        entries.extend(identities.map(|identity| PolicyEntry {
+        let allowed = allowed(policies).into_iter();
+        entries.extend(allowed.map(|(identity, _)| PolicyEntry {
             key: policy_key(identity, is_egress, TCP, port),
             prefix_bits: PORT_BITS,
         }));
@@ -131,8 +147,11 @@ fn policy_key(identity: u32, is_egress: bool, protocol: u8, port: u16) -> [u8; 8
 mod tests {
     use std::net::Ipv4Addr;
 
+    use plumbline_experiment::{Family, Policies, PolicyPeers};
+
     use super::*;
-    use crate::dressing::policies::guarded_pod::Peers;
+    use crate::addressing::Addressing;
+    use crate::dressing::policies::guarded_pod::peers;
 
     fn address(last: u8) -> IpAddr {
         Ipv4Addr::new(198, 19, 64, last).into()
@@ -162,6 +181,41 @@ mod tests {
         assert_eq!(sends, [0, 0, 0, 0, 1, 0, 0, 0]);
         let bits: Vec<_> = entries.iter().map(|it| it.prefix_bits).collect();
         assert_eq!(bits, [24, 24, 24, 0]);
+    }
+
+    /// But not the other end of the path, which is named by labels.
+    #[test]
+    fn each_address_has_an_identity_and_an_entry() {
+        let addressing = Addressing::new(Family::V4);
+        let policies = Policies {
+            count: 3,
+            members: 2,
+            peers: PolicyPeers::Addresses,
+            ..Policies::default()
+        };
+        let far = addressing.pod(1, 0);
+        let pod = GuardedPod {
+            ingress: peers(&policies, far, addressing),
+            ..pod(0)
+        };
+        let entries = entries(&pod, 8080);
+        let keys: Vec<_> = entries.iter().map(|it| it.key).collect();
+        let local = |number: u32| policy_key((1 << 24) + number, false, TCP, 8080);
+        let own = policy_key(FIRST_IDENTITY + 2, false, TCP, 8080);
+        let sends = policy_key(0, true, 0, 0);
+        assert_eq!(
+            keys,
+            [1, 2, 3, 4, 5]
+                .map(local)
+                .into_iter()
+                .chain([own, sends])
+                .collect::<Vec<_>>()
+        );
+        let identities = identities(&[vec![pod]]);
+        assert_eq!(identities.len(), 6);
+        assert_eq!(identities[&addressing.stranger(0)], (1 << 24) + 1);
+        assert_eq!(identities[&addressing.stranger(4)], (1 << 24) + 5);
+        assert_eq!(identities[&far], FIRST_IDENTITY + 2);
     }
 
     #[test]

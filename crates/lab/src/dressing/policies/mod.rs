@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumbline_experiment::{Enforcer, Family, Policies, PolicyDirection, Selected};
+use plumbline_experiment::{Enforcer, Family, Policies, PolicyDirection, PolicyPeers, Selected};
 use plumbline_sys::bpf::{BpfError, BpfObject};
 
 use super::dressed::{BarePath, Dressed, RuleCount};
@@ -215,17 +215,26 @@ fn lacks(policies: &Policies, family: Family) -> Option<String> {
         let needs = "policies on others restrict what comes to them; use direction ingress";
         return Some(needs.to_owned());
     }
-    if enforcer == Enforcer::Cilium && policies.count > cilium::MOST_POLICIES {
+    let members = u64::from(policies.count) * u64::from(policies.members);
+    // The other end of the path, which is named by labels, stands for an address.
+    let rules = match policies.peers {
+        PolicyPeers::Pods => u64::from(policies.count),
+        PolicyPeers::Addresses => members,
+    };
+    let room = match enforcer {
+        Enforcer::Cilium => Some(("map of a pod's policies", cilium::MOST_ENTRIES, "entries")),
+        Enforcer::CalicoEbpf => Some(("program of a pod", calico_ebpf::MOST_RULES, "rules")),
+        _ => None,
+    };
+    if let Some((holder, most, what)) = room.filter(|(_, most, _)| rules > u64::from(*most)) {
         return Some(format!(
-            "the map of a pod's policies holds {}; use fewer",
-            cilium::MOST_POLICIES
+            "the {holder} holds {most} {what}, and they need {rules}; use fewer policies or members"
         ));
     }
-    let peers = u64::from(policies.count) * u64::from(policies.members);
     let most = u64::from(Addressing::STRANGERS);
-    (peers > most).then(|| {
+    (members > most).then(|| {
         format!(
-            "they have {peers} peers, and the lab {most} addresses for those; use fewer members"
+            "they have {members} peers, and the lab {most} addresses for those; use fewer members"
         )
     })
 }

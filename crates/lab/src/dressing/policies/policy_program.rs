@@ -15,7 +15,7 @@ use plumbline_experiment::Family;
 use plumbline_sys::bpf::Instruction;
 
 /// Rules of one part.
-const PART: usize = 1_000;
+pub(super) const PART: usize = 1_000;
 
 /// The maps that a program names, by their descriptors.
 #[derive(Clone, Copy)]

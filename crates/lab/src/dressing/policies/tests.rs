@@ -1,6 +1,6 @@
 //! The shapes and counts of what enforcers write.
 
-use plumbline_experiment::{PolicyPeers, PolicyPosition};
+use plumbline_experiment::PolicyPosition;
 
 use super::rule_text::{COMMENT, PIECE};
 use super::*;
@@ -444,4 +444,28 @@ fn what_cannot_be_enforced_is_said() {
     let of_cilium = |count| super::lacks(&policies(count, Enforcer::Cilium), Family::V4);
     assert_eq!(of_cilium(16_383).filter(|it| it.contains("map")), None);
     assert!(of_cilium(16_384).unwrap().contains("holds 16383"));
+}
+
+/// In place of some of their rules others would be asked, or none of what comes behind them.
+#[test]
+fn more_rules_than_a_program_or_a_map_holds_are_refused() {
+    let lacks = |count, members, peers, enforcer| {
+        let policies = Policies {
+            members,
+            peers,
+            ..policies(count, enforcer)
+        };
+        super::lacks(&policies, Family::V4).unwrap_or_default()
+    };
+    for (enforcer, most) in [(Enforcer::CalicoEbpf, 32_000), (Enforcer::Cilium, 16_383)] {
+        assert_eq!(lacks(10_000, 4, PolicyPeers::Pods, enforcer), "");
+        assert_eq!(lacks(1, most, PolicyPeers::Addresses, enforcer), "");
+        let refused = lacks(10_000, 4, PolicyPeers::Addresses, enforcer);
+        let said = format!("holds {most} ");
+        assert!(
+            refused.contains(&said) && refused.contains("need 40000"),
+            "{refused}"
+        );
+        assert!(lacks(1, most + 1, PolicyPeers::Addresses, enforcer).contains(&said));
+    }
 }
