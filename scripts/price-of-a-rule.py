@@ -94,13 +94,18 @@ def nanoseconds(value, width):
     return f"{rounded:.{decimals}f}".replace("-", "−")
 
 
+def may_be_none(law):
+    """Whether its interval has no cost in it, and is too wide to call it flat."""
+    return law["verdict"] != "equivalent" and law["low"] <= 0 <= law["high"]
+
+
 def slope(law):
     """What each further one costs, in words."""
     width = law["high"] - law["low"]
     value, low, high = (nanoseconds(law[key], width) for key in ("per_level", "low", "high"))
     if law["verdict"] == "equivalent":
         return f"flat, at most {high} ns" if law["high"] > 0 else f"flat, between {low} and {high} ns"
-    if law["low"] <= 0 <= law["high"]:
+    if may_be_none(law):
         return f"between {low} and {high} ns"
     bend = law["bend"]
     bent = ", not evenly" if bend and bend["shape"] == "bent" else ""
@@ -120,6 +125,15 @@ def prices(found):
     return run_record.table(["rules", "paid by", *(METRICS[metric] for metric in metrics)], rows)
 
 
+def agreement(ours, theirs):
+    """Whether the lab's interval and that of the real program meet."""
+    has_cost = ours["verdict"] != "equivalent" and not may_be_none(ours)
+    if has_cost and may_be_none(theirs):
+        # It meets a cost as well as none.
+        return "too wide to say"
+    return "yes" if ours["low"] <= theirs["high"] and theirs["low"] <= ours["high"] else "no"
+
+
 def beside(lab, clusters):
     """The lab's slope and that of the real program, for a new connection."""
     rows = []
@@ -131,11 +145,10 @@ def beside(lab, clusters):
             theirs = found.get(("pod", "crr", metric))
             if ours is None or theirs is None:
                 continue
-            meet = ours["low"] <= theirs["high"] and theirs["low"] <= ours["high"]
             # Of two that are flat no ratio says anything.
             is_cost = ours["low"] > 0 and theirs["low"] > 0
             ratio = f"{ours['per_level'] / theirs['per_level']:.2f}" if is_cost else "–"
-            rows.append([label, METRICS[metric], slope(ours), slope(theirs), ratio, "yes" if meet else "no"])
+            rows.append([label, METRICS[metric], slope(ours), slope(theirs), ratio, agreement(ours, theirs)])
     return rows
 
 
@@ -200,8 +213,9 @@ what is said. The CPU of the whole machine is left out: of 40 to 60 new connecti
 
 {pictures['services']}
 
-A new connection between two nodes walks the list of the sender's node up to its service, here the one
-in the middle, and that of the receiver's node to its end ([what is
+By the rules of iptables a new connection between two nodes walks the list of the sender's node up to its
+service, here the one in the middle, and that of the receiver's node to its end; with `userspace` it is two
+connections, and nftables and eBPF have no list to walk but look it up ([what is
 written](method.md#services)). `ipvs` is missing, because this kernel does not have it.
 
 ## Policies
@@ -214,7 +228,8 @@ The policy that allows the traffic is the last ([what is written](method.md#poli
 
 ## The lab beside real clusters
 
-If the lab's rules are those that the real programs write, their prices are the same.
+If the lab's rules are those that the real programs write, their prices are the same. Where the lab has a price
+and the interval of the cluster has none in it too, it is too wide to say.
 
 {in_clusters}
 
