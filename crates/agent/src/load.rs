@@ -99,6 +99,7 @@ pub(crate) fn endure(order: &LoadOrder, stop: &AtomicBool) -> JobOutcome {
         broken: seen.broken,
         spells: seen.spells,
         lag: seen.load.generator_lag,
+        sent_late: seen.sent_late,
         latency: seen.load.latency,
     })))
 }

@@ -8,7 +8,7 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plumbline_protocol::{ProbeOrder, Probed};
-use plumbline_record::{Histogram, ProbeOutcome, ProbeSeries, ProbeSpell};
+use plumbline_record::{Histogram, LateSpell, ProbeOutcome, ProbeSeries, ProbeSpell};
 use plumbline_sys::clock::now_ns;
 use plumbline_sys::cpu;
 use plumbline_sys::poll::{Interest, Poller, Trigger};
@@ -83,7 +83,12 @@ impl<'a> Prober<'a> {
 
     /// When the next one is to be sent.
     fn next_ns(&self) -> u64 {
-        self.begun_ns + (self.sent.len() as f64 * self.gap_ns) as u64
+        self.begun_ns + self.intended_ns(self.sent.len())
+    }
+
+    /// When one is to be sent, since the first.
+    fn intended_ns(&self, position: usize) -> u64 {
+        (position as f64 * self.gap_ns) as u64
     }
 
     /// When the oldest one under way is given up.
@@ -153,6 +158,11 @@ impl<'a> Prober<'a> {
     }
 
     fn probed(self) -> Probed {
+        let lags = self.sent.iter().enumerate().map(|(position, it)| {
+            let intended_ns = self.intended_ns(position);
+            let lag_ns = it.at_ns.saturating_sub(self.begun_ns + intended_ns);
+            (intended_ns, lag_ns)
+        });
         let gaps = self.sent.windows(2).map(|two| two[1].at_ns - two[0].at_ns);
         Probed {
             begun_ns: self.begun_ns,
@@ -161,6 +171,7 @@ impl<'a> Prober<'a> {
                 sent: self.sent.len() as u64,
                 widest_gap_ns: gaps.max().unwrap_or_default(),
                 spells: spells(&self.sent, self.begun_ns),
+                sent_late: LateSpell::all(lags),
                 lag: self.lag,
                 connect: self.connect,
             },

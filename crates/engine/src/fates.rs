@@ -1,6 +1,6 @@
 //! What became of each single request, in the order of their intended moments.
 
-use plumbline_record::{RequestOutcome, RequestSpell};
+use plumbline_record::{LateSpell, RequestOutcome, RequestSpell};
 
 /// Room for this many requests is taken before the load starts: for more of them memory is
 /// taken while it runs, a handful of times.
@@ -22,6 +22,9 @@ pub(crate) enum RequestFate {
 pub(crate) struct Fates {
     /// With their intended moments, which rise.
     requests: Vec<(u64, RequestFate)>,
+    /// The intended moments of those that were sent late through the sender's own fault, and
+    /// how late.
+    late: Vec<(u64, u64)>,
     /// Connections that were lost for good.
     pub(crate) broken: u64,
 }
@@ -31,6 +34,7 @@ impl Fates {
     pub(crate) fn expecting(requests: usize) -> Self {
         Self {
             requests: Vec::with_capacity(requests.min(MOST)),
+            late: Vec::with_capacity(requests.min(MOST)),
             broken: 0,
         }
     }
@@ -53,9 +57,23 @@ impl Fates {
         }
     }
 
+    /// Notes how much later than it could be a request was sent.
+    #[inline]
+    pub(crate) fn note_lag(&mut self, intended: u64, lag_ns: u64) {
+        if lag_ns > LateSpell::LIMIT_NS {
+            self.late.push((intended, lag_ns));
+        }
+    }
+
     /// The intended moment of the first.
     pub(crate) fn first(&self) -> Option<u64> {
         Some(self.requests.first()?.0)
+    }
+
+    /// Those that were sent late, by their intended moments since `from`.
+    pub(crate) fn sent_late(&self, from: u64) -> Vec<LateSpell> {
+        let late = self.late.iter();
+        LateSpell::all(late.map(|(intended, lag_ns)| (intended - from, *lag_ns)))
     }
 
     /// Those together that fared alike, by their intended moments since `from`.
@@ -106,6 +124,22 @@ mod tests {
             (RequestOutcome::Unanswered, 1, 300, 300),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn those_that_were_sent_late_are_told_apart() {
+        let mut fates = Fates::expecting(0);
+        for (at, lag) in [(5, 0), (6, 12), (7, 11), (8, 10)] {
+            fates.note(at * 1_000_000, RequestFate::Unanswered);
+            fates.note_lag(at * 1_000_000, lag * 1_000_000);
+        }
+        let late = LateSpell {
+            requests: 2,
+            first_ns: 1_000_000,
+            last_ns: 2_000_000,
+            longest_ns: 12_000_000,
+        };
+        assert_eq!(fates.sent_late(5_000_000), [late]);
     }
 
     #[test]

@@ -113,6 +113,9 @@ impl Recorder {
         let own_lag = sent.saturating_sub(free.max(intended));
         self.seen.send_lag.record_n(lag, count);
         self.seen.generator_lag.record_n(own_lag, count);
+        if let Some(fates) = &mut self.fates {
+            fates.note_lag(intended, own_lag);
+        }
         if free > intended {
             self.seen.waited_for_connection += count;
         }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
-use plumbline_record::{Histogram, LoadResult, ProcessCpu, RequestSpell};
+use plumbline_record::{Histogram, LateSpell, LoadResult, ProcessCpu, RequestSpell};
 use plumbline_sys::clock::{now_ns, sleep_unless};
 use plumbline_sys::cpu::{self, ProcessTime};
 
@@ -47,6 +47,8 @@ pub struct Endured {
     pub broken: u64,
     /// All requests, by their intended moments since then.
     pub spells: Vec<RequestSpell>,
+    /// Those that were sent late through the sender's own fault, by the same moments.
+    pub sent_late: Vec<LateSpell>,
     /// The rest of what the sender saw.
     pub load: LoadResult,
 }
@@ -76,6 +78,7 @@ pub fn endure(
         begun_ns,
         broken: fates.broken,
         spells: fates.spells(begun_ns),
+        sent_late: fates.sent_late(begun_ns),
         load: result(&plan, accounts, cpu),
     })
 }

@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use plumbline_experiment::{CongestionControl, Slice, Timing, Workload};
 use plumbline_record::{
-    CpuTime, Floor, Histogram, IdleSample, LoadResult, ProcessCpu, ProtocolCounters, RequestSpell,
-    ServeResult, SoftnetCounters,
+    CpuTime, Floor, Histogram, IdleSample, LateSpell, LoadResult, ProcessCpu, ProtocolCounters,
+    RequestSpell, ServeResult, SoftnetCounters,
 };
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::trace::{TraceAnswer, TraceOrder};
 use crate::watch::{WatchOrder, Watched};
 
 /// Version of this protocol. Both sides must have the same; nothing is guessed.
-pub const PROTOCOL_VERSION: u32 = 19;
+pub const PROTOCOL_VERSION: u32 = 20;
 
 /// From the controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -253,6 +253,8 @@ pub struct EnduredLoad {
     pub spells: Vec<RequestSpell>,
     /// How much later than intended requests were sent through the sender's own fault.
     pub lag: Histogram,
+    /// When that was more than 10 ms, by intended moments since then.
+    pub sent_late: Vec<LateSpell>,
     /// From intended to answered, or as long as it was waited for.
     pub latency: Histogram,
 }

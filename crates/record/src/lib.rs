@@ -10,6 +10,7 @@ mod counters;
 mod file;
 mod fingerprint;
 mod histogram;
+mod late;
 mod launch;
 mod load;
 mod load_outcome;
@@ -30,6 +31,7 @@ pub use counters::{CpuTime, DeviceCounters, ProcessCpu, ProtocolCounters, Softne
 pub use file::{WriteError, write_atomically};
 pub use fingerprint::{CniList, CniPlugin, DeviceFingerprint, Fingerprint};
 pub use histogram::{Histogram, HistogramError};
+pub use late::LateSpell;
 pub use launch::{
     CALLED, LaunchObservation, LaunchPart, LaunchPartKind, LaunchStep, LimiterWait, PodLaunch,
     PodRelease, READY, SANDBOX,

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Histogram;
+use crate::{Histogram, LateSpell};
 
 /// What was seen of one change. Times are by the sender's clock since the first
 /// connection was to be tried.
@@ -35,6 +35,9 @@ pub struct ProbeSeries {
     pub widest_gap_ns: u64,
     /// How much later than intended they were sent.
     pub lag: Histogram,
+    /// When that was more than 10 ms; none where it never was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sent_late: Vec<LateSpell>,
     /// How long those took that succeeded.
     pub connect: Histogram,
     /// All of them in the order of sending, those together that ended alike.
@@ -96,6 +99,9 @@ impl ProbeSeries {
         for spell in &mut self.spells {
             spell.first_ns += ns;
             spell.last_ns += ns;
+        }
+        for spell in &mut self.sent_late {
+            *spell = spell.later(ns);
         }
         self
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, LaunchObservation, ProbeOutcome, ProbeSeries};
+use crate::{Histogram, LateSpell, LaunchObservation, ProbeOutcome, ProbeSeries};
 
 /// What was seen of all traffic of one repetition. Times are by the sender's clock since the
 /// first of all requests was intended, or of all connections tried.
@@ -39,6 +39,9 @@ pub struct FlowSeries {
     pub broken: u64,
     /// How much later than intended requests were sent through the sender's own fault.
     pub lag: Histogram,
+    /// When that was more than 10 ms; none where it never was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sent_late: Vec<LateSpell>,
     /// How long after their intended moments requests were answered; of those that were
     /// not, how long they were waited for.
     pub latency: Histogram,
@@ -207,7 +210,7 @@ impl SurviveObservation {
     }
 
     /// The moment before which the command cannot have done anything.
-    fn earliest_ns(&self) -> u64 {
+    pub fn earliest_ns(&self) -> u64 {
         self.begun_ns.saturating_sub(self.clock_error_ns)
     }
 
@@ -292,6 +295,7 @@ mod tests {
             connections: 1,
             broken: 0,
             lag: Histogram::new(),
+            sent_late: Vec::new(),
             latency: Histogram::new(),
             spells: runs.iter().map(spell).collect(),
         }

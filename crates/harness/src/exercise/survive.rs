@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use plumbline_experiment::{Arrival, Protocol, Survive, Timing, Workload, WorkloadKind};
 use plumbline_protocol::{EnduredLoad, LoadOrder, Probed, Secret, ToAgent};
 use plumbline_record::{
-    FlowKind, FlowSeries, GateFailure, Histogram, Observation, ProcessCpu, RequestSpell,
+    FlowKind, FlowSeries, GateFailure, LateSpell, Observation, ProcessCpu, RequestSpell,
     SurviveObservation, Warning, What,
 };
 use plumbline_sys::clock::now_ns;
@@ -46,10 +46,8 @@ const ANSWERED_NS: u64 = 50_000_000;
 /// The share of the requests before the command that have to be answered in time.
 const WELL: f64 = 0.5;
 
-/// The tail of the senders' own lateness that is judged, and how late it may be: as late as
-/// an answer that is in time.
+/// The tail of the senders' own lateness that is judged.
 const LAG_QUANTILE: f64 = 0.99;
-const LAG_LIMIT_NS: u64 = 10_000_000;
 
 /// A command, and the traffic that goes on meanwhile.
 pub(crate) struct SurviveExercise {
@@ -92,11 +90,9 @@ impl Exercise for SurviveExercise {
         let Some(seen) = seen.survive() else {
             return Vec::new();
         };
-        let lags = seen.flows.iter().map(|it| &it.lag);
-        let mut lags = lags.chain(seen.forbidden.iter().map(|it| &it.lag));
-        let late = lags.find_map(sent_late);
-        let before = self.unwell(seen).into_iter().chain(unenforced(seen));
-        late.into_iter().chain(before).collect()
+        let late = self.sent_late(seen).into_iter();
+        let unwell = self.unwell(seen).into_iter();
+        late.chain(unwell).chain(unenforced(seen)).collect()
     }
 
     fn distrust(&self, _: &Observation, _: &Settings) -> Vec<Warning> {
@@ -261,6 +257,35 @@ impl SurviveExercise {
         Ok(Ran { begun_ns, ended_ns })
     }
 
+    /// A sender that is late itself makes late what is not (D2). What it could not send in time
+    /// since the command began is what the command does, and voids nothing: only what was late
+    /// by then counts.
+    fn sent_late(&self, seen: &SurviveObservation) -> Option<GateFailure> {
+        let until_ns = seen.earliest_ns().saturating_sub(LateSpell::LIMIT_NS);
+        let gap_ns = self.task.gap_ns().max(1);
+        let may_be_late = ((until_ns / gap_ns) as f64 * (1.0 - LAG_QUANTILE)) as u64;
+        let of_flows = seen.flows.iter().map(|it| &it.sent_late);
+        let mut all = of_flows.chain(seen.forbidden.iter().map(|it| &it.sent_late));
+        let lag_ns = all.find_map(|late| {
+            let before = late
+                .iter()
+                .map(|it| (it.longest_ns, it.before(until_ns, gap_ns)));
+            let mut before: Vec<(u64, u64)> = before.collect();
+            before.sort_unstable_by(|one, other| other.cmp(one));
+            let mut left = may_be_late;
+            before.into_iter().find_map(|(lag_ns, requests)| {
+                let is_beyond = requests > left;
+                left = left.saturating_sub(requests);
+                is_beyond.then_some(lag_ns)
+            })
+        })?;
+        Some(GateFailure::SendLag {
+            quantile: LAG_QUANTILE,
+            lag_ns,
+            limit_ns: LateSpell::LIMIT_NS,
+        })
+    }
+
     /// What was not well before the command says nothing of it.
     fn unwell(&self, seen: &SurviveObservation) -> Option<GateFailure> {
         let wanted = seen.begun_ns.min(self.timing.warm_up_ns) / self.task.gap_ns().max(1);
@@ -277,16 +302,6 @@ impl SurviveExercise {
             detail: format!("{before} of about {wanted} {kind} were answered within 10 ms"),
         })
     }
-}
-
-/// A sender that was late itself makes late what was not (D2).
-fn sent_late(lag: &Histogram) -> Option<GateFailure> {
-    let lag_ns = lag.value_at(LAG_QUANTILE);
-    (lag_ns > LAG_LIMIT_NS).then_some(GateFailure::SendLag {
-        quantile: LAG_QUANTILE,
-        lag_ns,
-        limit_ns: LAG_LIMIT_NS,
-    })
 }
 
 /// The moment by the senders' clock that an observation's times are since.
@@ -320,6 +335,7 @@ fn observation(
             },
             broken: of.broken,
             lag: of.lag,
+            sent_late: of.sent_late.iter().map(|it| it.later(since_ns)).collect(),
             latency: of.latency,
             spells: of.spells.into_iter().map(spell).collect(),
         }

@@ -189,6 +189,7 @@ impl Actor {
                 last_ns: requests.saturating_sub(1) * MS,
             }],
             lag: Histogram::new(),
+            sent_late: Vec::new(),
             latency: Histogram::new(),
         }))
     }

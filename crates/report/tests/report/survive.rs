@@ -31,6 +31,7 @@ fn flow(kind: FlowKind, outcome: RequestOutcome, late: u64, broken: u64) -> Flow
         connections: if kind == FlowKind::Standing { 100 } else { 0 },
         broken,
         lag: Histogram::new(),
+        sent_late: Vec::new(),
         latency: Histogram::new(),
         spells: vec![
             spell(RequestOutcome::InTime, 0, 1_010),

@@ -2,10 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use plumbline_record::{Common, PodLaunch, ProbeOutcome, ProbeSeries, ProbeSpell, RequestOutcome};
+use plumbline_record::{
+    Common, Histogram, PodLaunch, ProbeOutcome, ProbeSeries, ProbeSpell, RequestOutcome,
+};
 
 use super::*;
-use crate::planted::{Act, MS, PlantedTarget, histogram};
+use crate::planted::{Act, MS, PlantedTarget};
 use crate::trial;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -89,7 +91,6 @@ fn a_policy_that_stays_closed_lets_nothing_through() {
 #[test]
 fn a_policy_that_did_not_act_before_the_command_voids_the_trial() {
     let of = |first_ns: u64, outcome| ProbeSeries {
-        lag: histogram([MS]),
         spells: vec![ProbeSpell {
             outcome,
             probes: 7,
@@ -103,7 +104,7 @@ fn a_policy_that_did_not_act_before_the_command_voids_the_trial() {
         (of(400 * MS, ProbeOutcome::Refused), None),
         (of(500 * MS, ProbeOutcome::Opened), None),
     ] {
-        let mut seen = seen(1_000, histogram([MS]));
+        let mut seen = seen(1_000, &[]);
         if let What::Survive(seen) = &mut seen.what {
             seen.forbidden = Some(series);
         }
@@ -189,8 +190,8 @@ fn pods_begin_with_the_command() {
 }
 
 /// Of each kind 1,000 requests at 1 ms, those from `late` on not answered; a command at
-/// 500 ms.
-fn seen(late: u64, lag: Histogram) -> Observation {
+/// 500 ms. Their senders were late themselves with some.
+fn seen(late: u64, sent_late: &[LateSpell]) -> Observation {
     let spell = |outcome, from: u64, to: u64| RequestSpell {
         outcome,
         requests: to - from,
@@ -202,7 +203,8 @@ fn seen(late: u64, lag: Histogram) -> Observation {
         gap_ns: MS,
         connections: 0,
         broken: 0,
-        lag: lag.clone(),
+        lag: Histogram::new(),
+        sent_late: sent_late.to_vec(),
         latency: Histogram::new(),
         spells: vec![
             spell(RequestOutcome::InTime, 0, late),
@@ -228,15 +230,30 @@ fn gates(seen: &Observation) -> Vec<GateFailure> {
     exercise.judge(seen, &Settings::anywhere())
 }
 
+/// A sender that stands still for 60 ms, during which requests are intended.
+fn standing_still(from: u64) -> LateSpell {
+    LateSpell {
+        requests: 50,
+        first_ns: from * MS,
+        last_ns: (from + 49) * MS,
+        longest_ns: 60 * MS,
+    }
+}
+
+/// Nor does a command that takes all CPU, so that senders stand still too: else the worst
+/// repetitions would be left out.
 #[test]
 fn what_happens_after_the_command_voids_nothing() {
-    let gates = gates(&seen(501, histogram([MS])));
-    assert!(gates.is_empty(), "{gates:?}");
+    let late: [&[LateSpell]; 3] = [&[], &[standing_still(500)], &[standing_still(495)]];
+    for late in late {
+        let gates = gates(&seen(501, late));
+        assert!(gates.is_empty(), "{late:?}: {gates:?}");
+    }
 }
 
 #[test]
 fn what_was_not_well_before_it_does() {
-    let gates = gates(&seen(200, histogram([MS])));
+    let gates = gates(&seen(200, &[]));
     let [GateFailure::Unwell { detail }] = &gates[..] else {
         panic!("{gates:?}");
     };
@@ -245,9 +262,24 @@ fn what_was_not_well_before_it_does() {
 
 #[test]
 fn so_does_a_sender_that_is_late_itself() {
-    let gates = gates(&seen(501, histogram([11 * MS])));
-    assert!(
-        matches!(gates[..], [GateFailure::SendLag { .. }]),
-        "{gates:?}"
-    );
+    // Four of 490 are no more than one of a hundred.
+    for (from, is_void) in [(100, true), (400, true), (485, true), (486, false)] {
+        let late = [standing_still(from)];
+        let of_flows = gates(&seen(501, &late));
+        let mut forbidden = seen(501, &[]);
+        if let What::Survive(seen) = &mut forbidden.what {
+            seen.forbidden = Some(ProbeSeries {
+                sent_late: late.to_vec(),
+                ..ProbeSeries::default()
+            });
+        }
+        for gates in [of_flows, gates(&forbidden)] {
+            let lag_ns = match gates[..] {
+                [] => None,
+                [GateFailure::SendLag { lag_ns, .. }] => Some(lag_ns),
+                _ => panic!("{gates:?}"),
+            };
+            assert_eq!(lag_ns, is_void.then_some(60 * MS), "{from}");
+        }
+    }
 }
