@@ -44,6 +44,11 @@ pub(crate) fn check(treatment: &Treatment) -> Result<(), TargetError> {
             "placement cross-node: pods are launched on both nodes, and their peers are on the \
              other one",
         )
+    } else if scene.variant.is_some() {
+        (
+            "on a variant of a network",
+            "the network as it is: pods that come and go would be without its settings",
+        )
     } else if scene.is_dressed() || survives_under_policy {
         (
             "beside services, policies or neighbours",

@@ -41,7 +41,8 @@ pub(crate) fn check(treatment: &Treatment, route: ClusterRoute) -> Result<(), Ta
 #[cfg(test)]
 mod tests {
     use plumbline_experiment::{
-        NeighbourKind, Placement, Scene, Survive, Task, Timing, Workload, WorkloadKind,
+        Launch, NeighbourKind, Placement, Scene, Survive, Task, Timing, Tuning, Variant, Workload,
+        WorkloadKind,
     };
 
     use super::*;
@@ -110,6 +111,28 @@ mod tests {
             let checked = launch::check(&treatment);
             assert_eq!(checked.is_ok(), is_possible, "{treatment:?}");
         }
+    }
+
+    /// Whose pods are made without what a variant sets.
+    #[test]
+    fn pods_are_launched_on_no_variant() {
+        let variant = |it: &mut Scene| {
+            it.variant = Some(Variant {
+                name: "pod-cubic".to_owned(),
+                tuning: Tuning::NONE,
+            });
+        };
+        let survive = Survive {
+            pods: Some(3),
+            ..Survive::default()
+        };
+        for task in [Task::Launch(Launch::default()), Task::Survive(survive)] {
+            assert!(launch::check(&treatment(task.clone(), |_| ())).is_ok());
+            let refused = launch::check(&treatment(task, variant)).unwrap_err();
+            assert!(refused.to_string().contains("variant"), "{refused}");
+        }
+        let without = treatment(Task::Survive(Survive::default()), variant);
+        assert!(launch::check(&without).is_ok());
     }
 
     #[test]
