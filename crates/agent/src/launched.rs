@@ -4,7 +4,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 use std::{fs, process};
 
 use plumbline_protocol::LaunchedOrder;
@@ -51,6 +51,7 @@ pub(crate) struct PodGreeting {
 /// Greets the peer until it asks, and answers each question, for so long.
 pub(crate) fn answer(order: &LaunchedOrder, begun_ns: u64, life: Duration) -> io::Result<()> {
     let end_ns = begun_ns + life.as_nanos() as u64;
+    let mut clocks = ClockPair::now();
     let out = loop {
         match Socket::connect_udp(order.peer, None) {
             Ok(socket) => break socket,
@@ -63,7 +64,7 @@ pub(crate) fn answer(order: &LaunchedOrder, begun_ns: u64, life: Duration) -> io
     let _ = asked.enable_stamps();
     let mut poller = Poller::new(1)?;
     poller.add(asked.as_fd(), 0, Interest::Read, Trigger::Level)?;
-    let (namespace_ns, sandbox_ns) = (namespace_ns(begun_ns), sandbox_ns());
+    let (namespace_ns, sandbox_ns) = (namespace_ns(begun_ns, &clocks), sandbox_ns());
     let question = question(&order.launch, order.pod);
     let at = asked.local_addr()?;
     let mut first_asked_ns = None;
@@ -85,13 +86,13 @@ pub(crate) fn answer(order: &LaunchedOrder, begun_ns: u64, life: Duration) -> io
         }
         let waited_ns = now_ns().saturating_sub(begun_ns);
         let gap_ns = (waited_ns / SHARE).max(GAP_NS);
+        clocks = ClockPair::now();
         poller.wait(first_asked_ns.map_or(gap_ns, |_| LOOK_NS))?;
         let mut packet = [0; 256];
         answers = false;
         while let Ok((length, stamp)) = asked.receive_stamped(&mut packet) {
             if packet[..length] == *question.as_bytes() {
-                let ns = stamp.map_or_else(now_ns, |ns| ClockPair::now().to_monotonic(ns));
-                first_asked_ns.get_or_insert(ns);
+                first_asked_ns.get_or_insert(arrived_ns(stamp, &clocks, &ClockPair::now()));
                 answers = true;
             }
         }
@@ -99,15 +100,28 @@ pub(crate) fn answer(order: &LaunchedOrder, begun_ns: u64, life: Duration) -> io
     Ok(())
 }
 
+/// When a packet arrived that the kernel has stamped by the wall clock since `earlier`; where
+/// it has not, or that clock was set, the moment of reading counts, which is now.
+pub(crate) fn arrived_ns(stamp: Option<u64>, earlier: &ClockPair, now: &ClockPair) -> u64 {
+    let stamp = stamp.filter(|_| now.error_since(earlier).is_some());
+    stamp.map_or(now.monotonic_ns, |ns| now.to_monotonic(ns))
+}
+
 /// When the network namespace of this process was made, where that can be seen: a container
 /// runtime gives a new one a name at once, so that it outlives whoever made it, and the file
-/// behind that name has a date. The wall clock may have been set since.
-fn namespace_ns(begun_ns: u64) -> Option<u64> {
+/// behind that name has a date by the wall clock. The controller knows whether that was set
+/// before this process began.
+fn namespace_ns(begun_ns: u64, begun: &ClockPair) -> Option<u64> {
     let made = fs::metadata("/proc/self/ns/net").ok()?.modified().ok()?;
-    let age = SystemTime::now().duration_since(made).ok()?;
-    let ns = now_ns().checked_sub(age.as_nanos() as u64)?;
-    // One without a name gets its file when it is looked at.
-    (ns < begun_ns).then_some(ns)
+    let made_ns = made.duration_since(UNIX_EPOCH).ok()?.as_nanos() as u64;
+    made_before(begun_ns, made_ns, begun, &ClockPair::now())
+}
+
+/// A date of the wall clock, on the other clock. One without a name gets its file when it is
+/// looked at.
+fn made_before(begun_ns: u64, made_ns: u64, begun: &ClockPair, now: &ClockPair) -> Option<u64> {
+    now.error_since(begun)?;
+    Some(now.to_monotonic(made_ns)).filter(|ns| *ns < begun_ns)
 }
 
 /// When the first process of the pod began, to half a tick, where it is not this one: a
@@ -153,9 +167,36 @@ mod tests {
         let kept = fs::File::open("/proc/self/ns/net").unwrap();
         sleep_until_ns(now_ns() + 50_000_000);
         let now = now_ns();
-        let made = namespace_ns(now).unwrap();
+        let clocks = ClockPair::now();
+        let made = namespace_ns(now, &clocks).unwrap();
         assert!(made <= now && now - made >= 30_000_000, "{made} {now}");
-        assert_eq!(namespace_ns(made.saturating_sub(60_000_000_000)), None);
+        let long_before = made.saturating_sub(60_000_000_000);
+        assert_eq!(namespace_ns(long_before, &clocks), None);
         drop(kept);
+    }
+
+    const MS: u64 = 1_000_000;
+    const HOUR: u64 = 3_600_000 * MS;
+
+    /// A wall clock that is so much ahead of the other one.
+    fn clocks(monotonic_ns: u64, ahead_ns: u64) -> ClockPair {
+        ClockPair {
+            monotonic_ns,
+            realtime_ns: monotonic_ns + ahead_ns,
+            error_ns: 100,
+        }
+    }
+
+    #[test]
+    fn an_hour_by_which_the_wall_clock_is_set_is_in_no_date() {
+        let (begun, now) = (clocks(900 * MS, 9 * HOUR), clocks(950 * MS, 9 * HOUR));
+        let made = |now| made_before(900 * MS, 700 * MS + 9 * HOUR, &begun, &now);
+        let arrived = |now| arrived_ns(Some(940 * MS + 9 * HOUR), &begun, &now);
+        assert_eq!((made(now), arrived(now)), (Some(700 * MS), 940 * MS));
+        for ahead_ns in [8 * HOUR, 10 * HOUR, 9 * HOUR + MS] {
+            let set = clocks(950 * MS, ahead_ns);
+            assert_eq!((made(set), arrived(set)), (None, 950 * MS), "{ahead_ns}");
+        }
+        assert_eq!(arrived_ns(None, &begun, &now), 950 * MS);
     }
 }

@@ -15,7 +15,7 @@ use plumbline_sys::clock::{ClockPair, now_ns};
 use plumbline_sys::poll::{Interest, Poller, Trigger};
 use plumbline_sys::socket::Socket;
 
-use crate::launched::{PodGreeting, question};
+use crate::launched::{PodGreeting, arrived_ns, question};
 
 /// From one question to the next, until a pod has said that one reached it; and where that
 /// takes long, the share of the time since: see the gaps of the pods themselves.
@@ -97,13 +97,14 @@ fn wait(socket: &Socket, launch: &str, state: &Mutex<MeetingState>) -> io::Resul
     let mut poller = Poller::new(1)?;
     poller.add(socket.as_fd(), 0, Interest::Read, Trigger::Level)?;
     let mut packet = [0; GREETING];
+    let mut clocks = ClockPair::now();
     loop {
         let mut state = lock(state);
         if state.phase == MeetingPhase::Over {
             return Ok(());
         }
         while let Ok((length, stamp)) = socket.receive_stamped(&mut packet) {
-            let ns = stamp.map_or_else(now_ns, |ns| ClockPair::now().to_monotonic(ns));
+            let ns = arrived_ns(stamp, &clocks, &ClockPair::now());
             let greeting = serde_json::from_slice::<PodGreeting>(&packet[..length]);
             if let Some(greeting) = greeting.ok().filter(|it| it.launch == launch) {
                 state.hear(&greeting, ns)?;
@@ -111,6 +112,7 @@ fn wait(socket: &Socket, launch: &str, state: &Mutex<MeetingState>) -> io::Resul
         }
         let next_ns = state.ask();
         drop(state);
+        clocks = ClockPair::now();
         poller.wait(next_ns.saturating_sub(now_ns()).min(LOOK_NS))?;
     }
 }

@@ -192,6 +192,8 @@ fn came(
     let sandbox = met
         .sandbox
         .map(|it| added_at.map_or(it, |added| it.max(added)));
+    // Before the pod was asked for it had none: then the wall clock was set, which dates it.
+    let namespace = met.namespace.filter(|it| *it >= asked.begun);
     let failed = shown.failed(asked.intended.elapsed());
     let refused = asked.answered.as_ref().err().map(ToString::to_string);
     PodLaunch {
@@ -200,7 +202,7 @@ fn came(
             ("accepted", asked.answered()),
             ("scheduled", shown.scheduled),
         ]),
-        namespace_ns: since(met.namespace),
+        namespace_ns: since(namespace),
         steps: asked.steps(called(added).chain([(SANDBOX, sandbox)])),
         probed_ns: since(met.begun),
         first_out_ns: since(met.first_out),

@@ -48,6 +48,9 @@ impl ClockPair {
     const TRIES: usize = 3;
     /// A pair this close is good enough.
     const CLOSE_NS: u64 = 200;
+    /// How fast the wall clock may drift against the monotonic one: the kernel adjusts both by
+    /// NTP, and the wall clock by `adjtime` at 500 ppm besides.
+    const SLEW: u64 = 1_000;
 
     /// Reads both clocks, and again after an interruption.
     pub fn now() -> Self {
@@ -80,6 +83,18 @@ impl ClockPair {
         self.monotonic_ns
             .wrapping_add(realtime_ns.wrapping_sub(self.realtime_ns))
     }
+
+    /// How far off a time between an earlier pair and this one may be converted, nanoseconds;
+    /// `None` where the wall clock was set in between, so that none can be.
+    pub fn error_since(&self, earlier: &Self) -> Option<u64> {
+        let slewed = self.monotonic_ns.saturating_sub(earlier.monotonic_ns) / Self::SLEW;
+        let error = earlier.error_ns + self.error_ns + slewed;
+        // How much further the wall clock went than the monotonic one.
+        let drift = earlier
+            .to_monotonic(self.realtime_ns)
+            .abs_diff(self.monotonic_ns);
+        (drift <= error).then_some(error)
+    }
 }
 
 #[cfg(test)]
@@ -106,5 +121,25 @@ mod tests {
         let at = pair.realtime_ns;
         assert_eq!(pair.to_monotonic(at + 700), pair.monotonic_ns + 700);
         assert_eq!(pair.to_monotonic(at - 700), pair.monotonic_ns - 700);
+    }
+
+    #[test]
+    fn a_wall_clock_that_was_set_is_told_from_one_that_is_slewed() {
+        let earlier = ClockPair {
+            monotonic_ns: 1_000_000,
+            realtime_ns: 1_700_000_000_000_000_000,
+            error_ns: 30,
+        };
+        let later = |further_ns: i64| ClockPair {
+            monotonic_ns: earlier.monotonic_ns + 50_000,
+            realtime_ns: (earlier.realtime_ns + 50_000).wrapping_add_signed(further_ns),
+            error_ns: 20,
+        };
+        for further_ns in [0, 100, -100] {
+            assert_eq!(later(further_ns).error_since(&earlier), Some(100));
+        }
+        for further_ns in [101, -101, 3_600_000_000_000, -3_600_000_000_000] {
+            assert_eq!(later(further_ns).error_since(&earlier), None);
+        }
     }
 }

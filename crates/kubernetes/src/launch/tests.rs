@@ -166,6 +166,19 @@ fn a_start_is_told_by_the_cluster_and_by_packets() {
     assert_eq!(seen.error, None);
 }
 
+/// By an hour it seems older than the pod where the wall clock was set meanwhile.
+#[test]
+fn a_namespace_from_before_its_pod_is_not_dated() {
+    let (mut asked, at) = asked();
+    asked.begun += Duration::from_secs(3_600);
+    let met = SeenPod {
+        namespace: at(60),
+        ..SeenPod::default()
+    };
+    let seen = came(&asked, Some(&met), &[], &ShownPod::default());
+    assert_eq!(seen.namespace_ns, None);
+}
+
 #[test]
 fn an_end_is_over_when_the_pod_is_gone_and_its_address_silent() {
     let (asked, at) = asked();

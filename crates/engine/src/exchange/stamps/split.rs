@@ -2,10 +2,6 @@
 
 use plumbline_sys::clock::ClockPair;
 
-/// How fast the wall clock may drift against the monotonic one: the kernel
-/// adjusts both by NTP, and the wall clock by `adjtime` at 500 ppm besides.
-const SLEW: u64 = 1_000;
-
 /// All that is known about one request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passage {
@@ -39,15 +35,7 @@ pub(super) fn split(passage: &Passage) -> Option<Cut> {
     let Passage {
         departure, arrival, ..
     } = *passage;
-    let slewed = (arrival.monotonic_ns - departure.monotonic_ns) / SLEW;
-    let error = departure.error_ns + arrival.error_ns + slewed;
-    // How much further the wall clock went than the monotonic one.
-    let drift = departure
-        .to_monotonic(arrival.realtime_ns)
-        .abs_diff(arrival.monotonic_ns);
-    if drift > error {
-        return None;
-    }
+    let error = arrival.error_since(&departure)?;
     let boundaries = [
         departure.to_monotonic(passage.queued),
         departure.to_monotonic(passage.handed),
