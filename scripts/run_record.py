@@ -1,6 +1,7 @@
 """What the pages under docs/ say of the runs that they are made from."""
 
 import datetime
+import html
 import json
 import math
 import pathlib
@@ -44,13 +45,19 @@ def minutes(directory):
     return math.ceil((moment(last) - moment(first)).total_seconds() / 60)
 
 
+def file(path):
+    """A file of this repository from its top; the name alone of any other."""
+    own = pathlib.Path(*pathlib.Path(path).parts[-2:])
+    return str(own) if (TOP / own).is_file() else own.name
+
+
 def command(record):
-    """The command that made the run, without the places of the files on this machine."""
+    """The command that made the run from the top of this repository."""
     words = ["plumbline", *record["provenance"]["command"][1:]]
     if "--out" in words:
         at = words.index("--out")
         del words[at : at + 2]
-    words = [pathlib.Path(word).name if word.endswith(".toml") else word for word in words]
+    words = [file(word) if word.endswith(".toml") else word for word in words]
     return shlex.join(words).replace(f"{TOP}/", "")
 
 
@@ -79,6 +86,21 @@ def table(head, rows):
     """A table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def slug(words):
+    """Words as a part of a file's name."""
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+
+
+def pictures(page, caption, name):
+    """The charts of a page whose captions have these words, one for each workload, as files; their Markdown."""
+    head, *chapters = page.split('<section class="chapter">')
+    title = lambda chapter: html.unescape(re.search(r"<h2>(.*?)</h2>", chapter).group(1))
+    charts = [(title(one), head + one) for one in chapters if f"{caption}.</b>" in one]
+    if len(charts) < 2:
+        return picture(page, caption, name)
+    return "\n\n".join(f"`{title}`:\n\n{picture(one, caption, f'{name}-{slug(title)}')}" for title, one in charts)
 
 
 def picture(page, caption, name):
