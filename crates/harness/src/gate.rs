@@ -6,13 +6,13 @@
 
 mod lateness;
 
-use plumbline_experiment::{Treatment, Workload, WorkloadKind};
+use plumbline_experiment::{Workload, WorkloadKind};
 use plumbline_record::{
     Common, CpuTime, GateFailure, IdleSample, LoadObservation, LoadResult, NodeRules, Observation,
     Warning,
 };
 
-pub(crate) use lateness::Lateness;
+pub(crate) use lateness::{Lateness, TurnSeen};
 
 use crate::self_check;
 use crate::thresholds::Thresholds;
@@ -152,16 +152,16 @@ pub(crate) fn disturbed(
 /// What treatments that took turns on one machine fail together. None is repeated for
 /// what it alone met or did: other programs and the hypervisor are judged over all
 /// slices of the block (C-14), and how late a request may be sent is decided by the
-/// latency of the treatment's baseline in the same block (D2). Gives the failures of
-/// all, and then of each.
+/// latency of the treatment's baseline (D2). Gives the failures of all, and then of each.
 pub(crate) fn judge_together(
-    members: &[Option<(&Treatment, &Observation)>],
+    members: &[TurnSeen<'_>],
+    lateness: &Lateness,
     limits: &Thresholds,
 ) -> (Vec<GateFailure>, Vec<Option<GateFailure>>) {
-    let all = members.iter().flatten().map(|(_, seen)| *seen);
+    let all = members.iter().filter_map(|(_, seen)| *seen);
     (
         disturbed_together(all, limits),
-        lateness::in_turns(members, limits),
+        lateness.judge_turns(members, limits),
     )
 }
 

@@ -71,8 +71,8 @@ pub(super) struct Group<'a> {
     pub(super) refused: BTreeMap<String, String>,
     /// How long before turns begin their senders are told.
     pub(super) lead_ns: u64,
-    /// How late trials that have a window of their own may be.
-    lateness: Lateness,
+    /// How late trials may be whose baseline takes no turns with them.
+    pub(super) lateness: Lateness,
     /// What was set up and is not kept yet.
     set_ups: Vec<Trial>,
 }
@@ -353,20 +353,24 @@ impl<'a> Group<'a> {
         results
     }
 
-    /// D2 in a window of its own. What comes later is held to a trial that is otherwise
-    /// sound.
+    /// D2 in a window of its own; in turns it is among the gates already. What comes later is
+    /// held to a trial that is otherwise sound.
     fn late(
         &mut self,
         treatment: &Treatment,
         ends: Ends,
         seen: &Observation,
-        is_sound: bool,
+        gates: &[GateFailure],
     ) -> Option<GateFailure> {
         let pairing = self.plan.pairing.as_ref();
         let pair = pairing.and_then(|it| it.number(ends));
         let limits = &self.settings.thresholds;
-        let late = self.lateness.judge(treatment, pair, seen, limits);
-        if is_sound {
+        let late = match seen.common.rotation {
+            Some(_) => None,
+            None => self.lateness.judge(treatment, pair, seen, limits),
+        };
+        let is_late = |it: &GateFailure| matches!(it, GateFailure::SendLag { .. });
+        if gates.iter().all(is_late) {
             self.lateness.note(treatment, pair, seen, limits);
         }
         late
@@ -381,9 +385,7 @@ impl<'a> Group<'a> {
         match result {
             Ok((seen, mut gates)) => {
                 gates.extend(exercise::of(treatment).judge(&seen, self.settings));
-                if seen.common.rotation.is_none() {
-                    gates.extend(self.late(treatment, ends, &seen, gates.is_empty()));
-                }
+                gates.extend(self.late(treatment, ends, &seen, &gates));
                 let status = if gates.is_empty() {
                     TrialStatus::Valid
                 } else {

@@ -14,7 +14,7 @@ use crate::agent::TrialError;
 use crate::clock::{ClockError, Clocks, LEADS_NS};
 use crate::error::TargetError;
 use crate::exercise::{self, TrialOrder};
-use crate::gate;
+use crate::gate::{self, TurnSeen};
 use crate::path::Path;
 use crate::target::ends_of;
 use crate::together::{Start, Ticket, joined};
@@ -234,9 +234,13 @@ impl Group<'_> {
         idle_load: Option<GateFailure>,
     ) {
         let seen = members.iter().zip(&*results);
-        let seen = seen.map(|((_, treatment), it)| Some((*treatment, &it.as_ref().ok()?.0)));
-        let seen: Vec<_> = seen.collect();
-        let (mut of_all, of_each) = gate::judge_together(&seen, &self.settings.thresholds);
+        let seen = seen.map(|((_, treatment), it)| {
+            let seen = it.as_ref().ok();
+            (*treatment, seen.map(|(seen, _)| seen))
+        });
+        let seen: Vec<TurnSeen<'_>> = seen.collect();
+        let limits = &self.settings.thresholds;
+        let (mut of_all, of_each) = gate::judge_together(&seen, &self.lateness, limits);
         of_all.extend(idle_load);
         for (result, own) in results.iter_mut().zip(of_each) {
             if let Ok((_, gates)) = result {

@@ -327,6 +327,28 @@ fn each_site_has_a_rotation_of_its_own() {
 }
 
 #[test]
+fn a_site_without_the_baseline_is_as_late_as_that_may_be() {
+    let (mut plan, _) = in_turns(1, []);
+    let mut more = plan.treatments.clone();
+    for (id, treatment) in more.iter_mut().enumerate() {
+        treatment.id = 2 + id;
+        treatment.baseline = Some(0);
+        treatment.scene.path = "b".into();
+    }
+    plan.treatments.extend(more);
+    plan.blocks = vec![vec![0, 1, 2, 3], vec![2, 3, 0, 1]];
+    // More than is always allowed, and little of what it takes.
+    let mut slow = healthy();
+    slow.load.load.latency = histogram([200_000; 5000]);
+    slow.load.load.generator_lag = histogram([9_000; 5000]);
+    let (_, mut target) = in_turns(1, (0..8).map(|_| Act::Measure(Box::new(slow.clone()))));
+    target.site_of = |treatment| treatment.scene.path.clone();
+    let played = play(&plan, &[], &mut target, None);
+    assert_eq!(played.trials.len(), 8, "{:?}", kept(&played));
+    assert!(kept(&played).iter().all(|it| it.3), "{:?}", kept(&played));
+}
+
+#[test]
 fn other_loads_and_a_link_with_distance_take_no_turns() {
     let (mut plan, _) = in_turns(1, []);
     assert_eq!(plan.turns(0), [vec![0, 1]]);

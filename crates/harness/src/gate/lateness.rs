@@ -9,8 +9,12 @@ use plumbline_record::{GateFailure, Histogram, LoadResult, Observation};
 use crate::self_check::{self, LagLimits};
 use crate::thresholds::Thresholds;
 
-/// What trials in windows of their own have shown so far, and those that are compared with
-/// them are held to. Of each treatment on each pair that the plan numbers.
+/// A treatment that took turns, and what was seen of it; `None` where its trial failed.
+pub(crate) type TurnSeen<'a> = (&'a Treatment, Option<&'a Observation>);
+
+/// What trials have shown so far, and those are held to that are compared with them and had
+/// a window of their own, or took turns without them. Of each treatment on each pair that
+/// the plan numbers.
 #[derive(Default)]
 pub(crate) struct Lateness {
     allowed: BTreeMap<(TreatmentId, Option<usize>), LagLimits>,
@@ -37,6 +41,35 @@ impl Lateness {
         self_check::late(load, allowed.copied().unwrap_or_else(own))
     }
 
+    /// Judges treatments that took turns, by the latency of the baseline of each in the same
+    /// turns; where that failed, by what is always allowed. A baseline is held to itself: when
+    /// it fails, all are repeated. Whose baseline is in other turns, or had a window of its
+    /// own, is held to what it would be in one too.
+    pub(super) fn judge_turns(
+        &self,
+        members: &[TurnSeen<'_>],
+        limits: &Thresholds,
+    ) -> Vec<Option<GateFailure>> {
+        let nothing = Histogram::new();
+        let allowed = |seen: Option<&Observation>| {
+            let load = seen.and_then(Observation::load);
+            let latency = load.map_or(&nothing, |it| &it.load.latency);
+            self_check::lag_limits(latency, limits)
+        };
+        let in_turns = members.iter();
+        let in_turns = in_turns.map(|(treatment, seen)| (treatment.id, allowed(*seen)));
+        let in_turns: BTreeMap<TreatmentId, LagLimits> = in_turns.collect();
+        let late = |&(treatment, seen): &TurnSeen<'_>| {
+            let seen = seen?;
+            let reference = treatment.baseline.unwrap_or(treatment.id);
+            match in_turns.get(&reference) {
+                Some(allowed) => self_check::late(held_load(treatment, seen)?, *allowed),
+                None => self.judge(treatment, None, seen, limits),
+            }
+        };
+        members.iter().map(late).collect()
+    }
+
     /// Notes a trial that fails no other gate. Whether it counts is no matter: one that was
     /// later than its predecessor allowed, but not for its own latency, shows that the
     /// place has become slower, and what comes next is held to that.
@@ -57,30 +90,6 @@ impl Lateness {
             self.last = Some(allowed);
         }
     }
-}
-
-/// Judges treatments that took turns, by the latency of the baseline of each in the same
-/// block; where that failed, by what is always allowed. A baseline is held to itself: when
-/// it fails, all are repeated.
-pub(super) fn in_turns(
-    members: &[Option<(&Treatment, &Observation)>],
-    limits: &Thresholds,
-) -> Vec<Option<GateFailure>> {
-    let seen = members.iter().flatten();
-    let latencies =
-        seen.filter_map(|(treatment, it)| Some((treatment.id, &it.load()?.load.latency)));
-    let latencies: BTreeMap<TreatmentId, &Histogram> = latencies.collect();
-    let nothing = Histogram::new();
-    let late = |&(treatment, seen): &(&Treatment, &Observation)| {
-        let load = held_load(treatment, seen)?;
-        let reference = treatment.baseline.unwrap_or(treatment.id);
-        let latency = latencies.get(&reference).copied().unwrap_or(&nothing);
-        self_check::late(load, self_check::lag_limits(latency, limits))
-    };
-    members
-        .iter()
-        .map(|member| late(member.as_ref()?))
-        .collect()
 }
 
 /// The load of a trial that has a schedule to keep. Whoever shares CPUs with a neighbour is
@@ -188,7 +197,7 @@ mod tests {
         let late = |treatment: &Treatment| {
             let seen = trial(60_000, MS);
             let alone = Lateness::default().judge(treatment, None, &seen, &limits);
-            let together = in_turns(&[Some((treatment, &seen))], &limits);
+            let together = Lateness::default().judge_turns(&[(treatment, Some(&seen))], &limits);
             assert_eq!(together[0].is_some(), alone.is_some());
             alone.is_some()
         };
@@ -201,25 +210,54 @@ mod tests {
         assert!(!late(&beside));
     }
 
+    fn limit_ns(found: &Option<GateFailure>) -> Option<u64> {
+        match found {
+            Some(GateFailure::SendLag { limit_ns, .. }) => Some(*limit_ns),
+            _ => None,
+        }
+    }
+
     #[test]
     fn in_turns_all_are_held_to_the_baseline_of_their_block() {
         let treatments = both();
         // Less than a tenth of its own median, and more than that of the baseline.
         let (host, slow) = (seen(healthy()), trial(600_000, 20_000));
         let limits = Thresholds::default();
-        let slow = Some((&treatments[1], &slow));
-        let found = in_turns(&[Some((&treatments[0], &host)), slow], &limits);
-        let allowed = |it: &Option<GateFailure>| match it {
-            Some(GateFailure::SendLag { limit_ns, .. }) => Some(*limit_ns),
-            _ => None,
+        let judge = |host| {
+            let members = [(&treatments[0], host), (&treatments[1], Some(&slow))];
+            // What the baseline showed before has no say.
+            let mut lateness = Lateness::default();
+            lateness.note(&treatments[0], None, &trial(900_000, 300), &limits);
+            lateness.judge_turns(&members, &limits)
         };
+        let found = judge(Some(&host));
         assert_eq!(found[0], None);
         assert!(
-            (6_000..=6_500).contains(&allowed(&found[1]).unwrap()),
+            (6_000..=6_500).contains(&limit_ns(&found[1]).unwrap()),
             "{found:?}"
         );
         // Without the baseline, what is always allowed.
-        let found = in_turns(&[None, slow], &limits);
-        assert_eq!(allowed(&found[1]), Some(5_000), "{found:?}");
+        let found = judge(None);
+        assert_eq!(limit_ns(&found[1]), Some(5_000), "{found:?}");
+    }
+
+    #[test]
+    fn a_baseline_in_other_turns_allows_what_it_allows_itself() {
+        let ([host, vxlan], limits) = (both(), Thresholds::default());
+        let mut lateness = Lateness::default();
+        let judge = |lateness: &Lateness, treatment, seen| {
+            let found = lateness.judge_turns(&[(treatment, Some(seen))], &limits);
+            limit_ns(&found[0])
+        };
+        // Until it has shown something both are held to themselves.
+        let slow = trial(200_000, 9_000);
+        for treatment in [&host, &vxlan] {
+            assert_eq!(judge(&lateness, treatment, &slow), None);
+        }
+        lateness.note(&host, None, &slow, &limits);
+        assert_eq!(judge(&lateness, &vxlan, &slow), None);
+        let slower = trial(600_000, 30_000);
+        let limit_ns = judge(&lateness, &vxlan, &slower).unwrap();
+        assert!((19_900..=20_100).contains(&limit_ns), "{limit_ns}");
     }
 }

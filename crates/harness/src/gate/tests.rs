@@ -244,7 +244,11 @@ fn in_turns_too() {
         planted.common.machines[0].user_ns += 600 * MS;
         planted.common.machines[0].steal_ns = steal_ns;
         let seen = seen(planted);
-        let (of_all, _) = judge_together(&[Some((host, &seen))], &Thresholds::default());
+        let (of_all, _) = judge_together(
+            &[(host, Some(&seen))],
+            &Lateness::default(),
+            &Thresholds::default(),
+        );
         let by = of_all.into_iter().map(|gate| match gate {
             GateFailure::Disturbed { by, .. } => by,
             other => panic!("{other:?}"),
