@@ -4,7 +4,7 @@ use plumbline_experiment::{Arrival, FACTORS, Scene, Task, Treatment, Workload, W
 use plumbline_record::{CniPlugin, NodeRules};
 
 use crate::analysis::{
-    FoundCluster, FoundNode, Metric, Neighbour, Summary, TreatmentSummary, Unit,
+    Effect, FoundCluster, FoundNode, Metric, Neighbour, Summary, TreatmentSummary, Unit,
 };
 use crate::number;
 
@@ -195,6 +195,21 @@ pub(crate) fn scene(scene: &Scene) -> String {
 /// A value of a metric with its unit.
 pub(crate) fn value(metric: &Metric, value: f64) -> String {
     in_unit(metric.unit, value)
+}
+
+/// A change, always signed: `+31 %`.
+pub(crate) fn change(effect: &Effect) -> String {
+    number::signed_hundredths(effect.change(), effect.unit())
+}
+
+/// The interval of a change: `27 to 35 %`; `None` with too few blocks.
+pub(crate) fn interval(effect: &Effect) -> Option<String> {
+    Some(number::interval(effect.ends()?, effect.unit()))
+}
+
+/// A margin of a change, or another of its kind, by its size.
+pub(crate) fn margin(effect: &Effect, margin: f64) -> String {
+    number::hundredths(effect.told(margin), effect.unit())
 }
 
 /// A number with its unit.

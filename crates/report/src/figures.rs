@@ -332,19 +332,18 @@ pub(crate) fn comparisons(summary: &Summary, section: &Section) -> Table {
 fn comparison_row(summary: &Summary, one: &Comparison) -> Vec<String> {
     let effect = one.effect;
     let exploratory = if one.is_primary { "" } else { " (exploratory)" };
-    let interval = effect.and_then(|effect| effect.interval);
-    let change = effect.map(|effect| number::signed_percent(effect.ratio_minus_one));
+    let interval = effect.as_ref().and_then(describe::interval);
     let difference = one
         .difference
         .map(|value| signed(value, describe::value(one.metric, value)));
     let verdict = effect.and_then(|effect| effect.verdict);
-    let smallest = effect.and_then(|effect| effect.smallest);
+    let smallest = effect.and_then(|it| Some(describe::margin(&it, it.smallest?)));
     vec![
         label(&summary.treatments[one.treatment]),
         label(&summary.treatments[one.baseline]),
         format!("{}{exploratory}", one.metric.words),
-        or_none(change),
-        or_none(interval.map(|one| number::percent_interval(one.low, one.high))),
+        or_none(effect.as_ref().map(describe::change)),
+        or_none(interval),
         or_none(difference),
         match (effect, verdict) {
             (_, Some(verdict)) => verdict.to_string(),
@@ -352,7 +351,7 @@ fn comparison_row(summary: &Summary, one: &Comparison) -> Vec<String> {
             (None, None) => "not measured".to_owned(),
         },
         or_none(effect.map(|effect| format!("{:.4}", effect.adjusted_p))),
-        or_none(smallest.map(number::percent)),
+        or_none(smallest),
         pairs(one),
     ]
 }

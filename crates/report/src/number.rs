@@ -10,6 +10,10 @@ use std::time::Duration;
 pub const NO_BREAK_SPACE: char = '\u{a0}';
 /// What stands for a number that there is none of.
 pub const NONE: &str = "–";
+/// Hundredths of what something is compared with.
+pub const PERCENT: &str = "%";
+/// Percentage points: hundredths of the same whole.
+pub const POINTS: &str = "pp";
 
 /// The same text with ordinary spaces, for terminals and text files.
 pub fn plain(text: &str) -> String {
@@ -52,10 +56,10 @@ pub fn tick(text: &str) -> String {
     }
 }
 
-/// A round change at the tick of an axis: `+20 %`.
-pub fn tick_percent(fraction: f64) -> String {
+/// A round change at the tick of an axis, in hundredths of a name: `+20 %`.
+pub fn tick_change(fraction: f64, unit: &str) -> String {
     let digits = trimmed_decimals(fraction.abs() * 100.0, 1);
-    format!("{}{digits}{NO_BREAK_SPACE}%", sign(fraction, &digits))
+    format!("{}{digits}{NO_BREAK_SPACE}{unit}", sign(fraction, &digits))
 }
 
 /// An estimate of a length of time and the ends of its interval, all in the unit that
@@ -125,43 +129,53 @@ pub fn bytes(size: f64) -> String {
 
 /// A fraction as a percentage without a sign for gains: `31 %`.
 pub fn percent(fraction: f64) -> String {
-    format!("{}{NO_BREAK_SPACE}%", percent_digits(fraction))
+    hundredths(fraction, PERCENT)
+}
+
+/// The same in hundredths of a name: `31 pp`.
+pub fn hundredths(fraction: f64, unit: &str) -> String {
+    format!("{}{NO_BREAK_SPACE}{unit}", percent_digits(fraction))
 }
 
 /// A change as a percentage, always signed: `+31 %`, `−4.2 %`.
 pub fn signed_percent(fraction: f64) -> String {
-    let digits = percent_digits(fraction.abs());
-    format!("{}{digits}{NO_BREAK_SPACE}%", sign(fraction, &digits))
+    signed_hundredths(fraction, PERCENT)
 }
 
-/// An interval of changes: `27 to 35 %`.
-pub fn percent_interval(low: f64, high: f64) -> String {
+/// The same in hundredths of a name: `+31 pp`.
+pub fn signed_hundredths(fraction: f64, unit: &str) -> String {
+    let digits = percent_digits(fraction.abs());
+    format!("{}{digits}{NO_BREAK_SPACE}{unit}", sign(fraction, &digits))
+}
+
+/// An interval of changes, in hundredths of a name: `27 to 35 %`.
+pub fn interval([low, high]: [f64; 2], unit: &str) -> String {
     let (low, high) = interval_digits(low, high);
-    format!("{low}{NO_BREAK_SPACE}to{NO_BREAK_SPACE}{high}{NO_BREAK_SPACE}%")
+    format!("{low}{NO_BREAK_SPACE}to{NO_BREAK_SPACE}{high}{NO_BREAK_SPACE}{unit}")
 }
 
 /// Half of an interval's width beside its estimate, in as many decimals: ` ±2.1`; of
 /// an interval that is far from even, as it gets with much noise, both its ends. So it is of
 /// one without zero, which half a width would seem to hold.
-pub fn half_width(estimate: f64, interval: &plumbline_stats::Interval) -> String {
-    let half = (interval.high - interval.low) / 2.0;
-    let middle = f64::midpoint(interval.low, interval.high);
+pub fn half_width(estimate: f64, [low, high]: [f64; 2]) -> String {
+    let half = (high - low) / 2.0;
+    let middle = f64::midpoint(low, high);
     let decimals = usize::from(estimate.abs() < 0.0995 && half < 0.0995);
     let shown = digits_in_percent(half, decimals);
     let reaches_zero =
         estimate.abs() <= half || digits_in_percent(estimate.abs(), decimals) == shown;
     let is_even = (middle - estimate).abs() <= half / 4.0;
-    if !is_even || reaches_zero && excludes_zero(interval.low, interval.high) {
-        let ends = percent_brackets(interval.low, interval.high);
+    if !is_even || reaches_zero && excludes_zero(low, high) {
+        let ends = percent_brackets(low, high);
         return format!("{NO_BREAK_SPACE}{ends}");
     }
     format!("{NO_BREAK_SPACE}±{shown}")
 }
 
-/// An interval that holds zero: `between −2 and +9 %`.
-pub fn between(low: f64, high: f64) -> String {
+/// An interval that holds zero, in hundredths of a name: `between −2 and +9 %`.
+pub fn between([low, high]: [f64; 2], unit: &str) -> String {
     let (low, high) = interval_digits(low, high);
-    format!("between {low} and +{high}{NO_BREAK_SPACE}%")
+    format!("between {low} and +{high}{NO_BREAK_SPACE}{unit}")
 }
 
 /// An interval of changes for a table: `[27, 35]`, in percent.
@@ -326,17 +340,20 @@ mod tests {
 
     #[test]
     fn both_ends_of_an_interval_have_the_same_decimals() {
-        assert_eq!(plain(&percent_interval(0.27, 0.351)), "27 to 35 %");
-        assert_eq!(plain(&percent_interval(-0.012, 0.034)), "−1.2 to 3.4 %");
-        assert_eq!(plain(&percent_interval(0.05, 0.31)), "5 to 31 %");
-        assert_eq!(plain(&percent_interval(-0.101, -0.088)), "−10.1 to −8.8 %");
+        assert_eq!(plain(&interval([0.27, 0.351], PERCENT)), "27 to 35 %");
+        assert_eq!(plain(&interval([-0.012, 0.034], PERCENT)), "−1.2 to 3.4 %");
+        assert_eq!(plain(&interval([0.05, 0.31], PERCENT)), "5 to 31 %");
+        assert_eq!(
+            plain(&interval([-0.101, -0.088], PERCENT)),
+            "−10.1 to −8.8 %"
+        );
     }
 
     #[test]
     fn a_difference_is_never_printed_as_an_interval_with_zero() {
         let nearest = f64::MIN_POSITIVE;
-        assert_eq!(plain(&percent_interval(0.0003, 0.0029)), "0.03 to 0.3 %");
-        assert_eq!(plain(&percent_interval(nearest, 0.34)), ">0 to 34 %");
+        assert_eq!(plain(&interval([0.0003, 0.0029], PERCENT)), "0.03 to 0.3 %");
+        assert_eq!(plain(&interval([nearest, 0.34], PERCENT)), ">0 to 34 %");
         assert_eq!(percent_brackets(0.003, 0.29), "[0.3, 29]");
         assert_eq!(percent_brackets(-0.29, -nearest), "[−29, <0]");
         assert_eq!(percent_brackets(0.0, 0.29), "[0, 29]");
@@ -345,9 +362,7 @@ mod tests {
             digits.parse().unwrap()
         };
         let check = |low: f64, high: f64, estimate: f64| {
-            let level = 0.95;
-            let interval = plumbline_stats::Interval { low, high, level };
-            let (change, half) = (signed_percent(estimate), half_width(estimate, &interval));
+            let (change, half) = (signed_percent(estimate), half_width(estimate, [low, high]));
             match half.split_once('±') {
                 Some((_, half)) => assert!(shown(&change) > shown(half), "{change} ±{half}"),
                 None => assert!(half.ends_with(&percent_brackets(low, high)), "{half}"),

@@ -48,7 +48,7 @@ impl OverviewCell {
     /// How much of a full bar its change is, in a column of this extent; 0 where it has none.
     pub(crate) fn share(&self, extent: f64) -> f64 {
         match self {
-            Self::Change(effect) => effect.ratio_minus_one.abs() / extent.max(f64::MIN_POSITIVE),
+            Self::Change(effect) => effect.change().abs() / extent.max(f64::MIN_POSITIVE),
             Self::Missing | Self::Figure(_) | Self::Unknown => 0.0,
         }
     }
@@ -78,7 +78,7 @@ impl<'a> Overview<'a> {
             for column in &mut columns {
                 let cell = cell(summary, &row.treatments, column);
                 if let OverviewCell::Change(effect) = &cell {
-                    column.extent = column.extent.max(effect.ratio_minus_one.abs());
+                    column.extent = column.extent.max(effect.change().abs());
                 }
                 row.cells.push(cell);
             }
@@ -163,15 +163,13 @@ fn is_anything(effect: &Effect) -> bool {
 
 /// `+12 % ±2`, with `=` where it is equivalent and `?` where it is undecided.
 pub(crate) fn change(effect: &Effect) -> String {
-    let change = number::signed_percent(effect.ratio_minus_one);
-    format!("{change}{}", doubt(effect))
+    format!("{}{}", describe::change(effect), doubt(effect))
 }
 
 /// What follows the figure: ` ±2`, and the mark of its verdict.
 pub(crate) fn doubt(effect: &Effect) -> String {
-    let half = effect
-        .interval
-        .map(|one| number::half_width(effect.ratio_minus_one, &one));
+    let ends = effect.ends();
+    let half = ends.map(|ends| number::half_width(effect.change(), ends));
     format!("{}{}", half.unwrap_or_default(), mark(effect))
 }
 
@@ -221,6 +219,7 @@ pub(crate) fn signs(summary: &Summary, has_bars: bool) -> String {
     let of_processes = |one: &Comparison| one.metric.words.starts_with("processes'");
     let is_unbounded = |one: &Comparison| one.effect.is_some_and(|it| it.interval.is_none());
     let doubts = |one: &Comparison| Some(doubt(&one.effect.filter(|it| !is_anything(it))?));
+    let is_in_points = |one: &Comparison| one.effect.is_some_and(|it| it.delivered.is_some());
     // The table has no others.
     let mut primary = summary.comparisons.iter().filter(|one| one.is_primary);
     let mut signs = LEGEND.to_owned();
@@ -236,6 +235,9 @@ pub(crate) fn signs(summary: &Summary, has_bars: bool) -> String {
     }
     if primary.clone().any(is_unbounded) {
         signs += " Without\u{a0}±: too few blocks.";
+    }
+    if primary.clone().any(is_in_points) {
+        signs += " pp: percentage points of all datagrams.";
     }
     signs += match primary.any(of_processes) {
         true if summary.target == "lab" => {
@@ -298,8 +300,9 @@ pub(crate) fn answer(summary: &Summary) -> Option<String> {
     };
     let mut parts = Vec::new();
     for (verdict, phrase) in [(up, metric.more), (down, metric.less)] {
-        let different: Vec<(&str, f64)> = of(Some(verdict))
-            .map(|(label, _, effect)| (label.as_str(), effect.ratio_minus_one.abs()))
+        let by = |effect: &Effect| number::hundredths(effect.change().abs(), effect.unit());
+        let different: Vec<(&str, String)> = of(Some(verdict))
+            .map(|(label, _, effect)| (label.as_str(), by(effect)))
             .collect();
         parts.extend(by_how_much(phrase, &different, many));
     }
@@ -310,8 +313,8 @@ pub(crate) fn answer(summary: &Summary) -> Option<String> {
     };
     let several = |labels: &[String]| if labels.len() == 1 { "is" } else { "are" };
     let same = labels(Some(Verdict::Equivalent));
-    if let Some((_, comparison, _)) = of(Some(Verdict::Equivalent)).next() {
-        let margin = number::percent(comparison.margin);
+    if let Some((_, comparison, effect)) = of(Some(Verdict::Equivalent)).next() {
+        let margin = describe::margin(effect, comparison.margin);
         parts.push(format!(
             "{} {} the same within {margin}",
             named(&same),
@@ -368,21 +371,15 @@ fn led<'a>(
 
 /// `the median request takes 7.0 % longer with routed and 12 % with bridge`. `many` is said
 /// of those that are not named.
-fn by_how_much(phrase: &str, different: &[(&str, f64)], many: &str) -> Option<String> {
+fn by_how_much(phrase: &str, different: &[(&str, String)], many: &str) -> Option<String> {
     let ((first, least), rest) = different.split_first()?;
     if let Some((last, most)) = rest.last().filter(|_| different.len() > MOST_NAMED) {
-        let (least, most) = (number::percent(*least), number::percent(*most));
         let range = format!("{least} ({first}) to {most} ({last})");
         let all = many.replace("{}", &different.len().to_string());
         return Some(format!("{} {all}", phrase.replace("{}", &range)));
     }
-    let mut texts = vec![format!(
-        "{} with {first}",
-        phrase.replace("{}", &number::percent(*least))
-    )];
-    texts.extend(
-        rest.iter()
-            .map(|(label, by)| format!("{} with {label}", number::percent(*by))),
-    );
+    let mut texts = vec![format!("{} with {first}", phrase.replace("{}", least))];
+    let rest = rest.iter();
+    texts.extend(rest.map(|(label, by)| format!("{by} with {label}")));
     Some(join(&texts, " and "))
 }

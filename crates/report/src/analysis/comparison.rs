@@ -81,6 +81,7 @@ fn gather(
         metric,
         is_primary: role == Role::Primary,
         log_ratios,
+        baseline: theirs.median_of(metric),
         margin: margin(metric, theirs, fingerprint),
         resolution: resolution(metric, ours, theirs),
     };

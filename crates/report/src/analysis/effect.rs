@@ -5,7 +5,8 @@ use plumbline_stats::family::{self, minimum_blocks};
 use plumbline_stats::verdict::Verdict;
 
 use super::ALPHA;
-use super::metric::Metric;
+use super::metric::{Metric, Quantity};
+use crate::number;
 
 /// The effect that is found with 80 % probability lies 2.8 standard errors
 /// from nothing, the end of an interval 2 (C-8).
@@ -35,9 +36,40 @@ pub struct Effect {
     pub verdict: Option<Verdict>,
     /// Blocks that it was computed from.
     pub blocks: usize,
+    /// Of a loss, the share of its datagrams that the baseline usually delivers.
+    pub delivered: Option<f64>,
 }
 
 impl Effect {
+    /// A ratio less one, such as its own or an end of its interval, as it is told: of a loss
+    /// how much larger a share of all datagrams is lost, since nobody reads a ratio of those
+    /// sent to those that arrived as a loss.
+    pub fn told(&self, ratio_minus_one: f64) -> f64 {
+        self.delivered.map_or(ratio_minus_one, |delivered| {
+            // No more than all.
+            (delivered * ratio_minus_one / (1.0 + ratio_minus_one)).max(-1.0)
+        })
+    }
+
+    /// Its size as it is told.
+    pub fn change(&self) -> f64 {
+        self.told(self.ratio_minus_one)
+    }
+
+    /// The ends of its interval as they are told.
+    pub fn ends(&self) -> Option<[f64; 2]> {
+        self.interval
+            .map(|one| [one.low, one.high].map(|end| self.told(end)))
+    }
+
+    /// What hundredths are called in which it is told.
+    pub fn unit(&self) -> &'static str {
+        match self.delivered {
+            Some(_) => number::POINTS,
+            None => number::PERCENT,
+        }
+    }
+
     /// Blocks that it takes before an interval is bounded (C-7).
     pub fn blocks_needed(&self) -> usize {
         match self.interval {
@@ -57,6 +89,8 @@ pub(crate) struct Unjudged {
     pub(crate) metric: &'static Metric,
     pub(crate) is_primary: bool,
     pub(crate) log_ratios: Vec<Option<f64>>,
+    /// What it is compared with usually shows, in the metric's unit.
+    pub(crate) baseline: Option<f64>,
     pub(crate) margin: f64,
     pub(crate) resolution: f64,
 }
@@ -84,6 +118,10 @@ impl Unjudged {
             smallest: found.smallest_effect.map(|one| one.max(least)),
             verdict: interval.map(verdict),
             blocks: found.blocks,
+            delivered: self
+                .baseline
+                .filter(|_| self.metric.quantity == Quantity::Loss)
+                .map(|sent_per_received| 1.0 / sent_per_received),
         })
     }
 }

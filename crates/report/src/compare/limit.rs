@@ -5,7 +5,7 @@ use plumbline_stats::verdict::Direction;
 use serde::Serialize;
 
 use crate::analysis::{Comparison, Summary, TreatmentSummary, metrics_of};
-use crate::describe;
+use crate::{describe, number};
 
 /// One limit on one treatment.
 #[derive(Clone, Debug, Serialize)]
@@ -21,7 +21,11 @@ pub struct LimitCheck {
     pub metric: String,
     /// The largest overhead allowed, as a fraction.
     pub limit: f64,
-    /// The overhead found, as a fraction; of throughput, what was lost.
+    /// What hundredths of it and of what was found are called.
+    #[serde(skip)]
+    pub unit: &'static str,
+    /// The overhead found, as a fraction; of throughput, what was lost; of loss, how much
+    /// larger a share of all datagrams.
     pub overhead: Option<f64>,
     /// The lower end of its interval.
     pub low: Option<f64>,
@@ -64,6 +68,7 @@ pub fn check_limits(run: usize, plan: &Plan, summary: &Summary) -> Vec<LimitChec
                 workload: String::new(),
                 metric: metric.clone(),
                 limit,
+                unit: number::PERCENT,
                 overhead: None,
                 low: None,
                 high: None,
@@ -78,15 +83,15 @@ pub fn check_limits(run: usize, plan: &Plan, summary: &Summary) -> Vec<LimitChec
 fn check_one(run: usize, limit: f64, summary: &Summary, of: &Comparison) -> LimitCheck {
     let treatment = &summary.treatments[of.treatment].treatment;
     let effect = of.effect;
-    let interval = effect.and_then(|effect| effect.interval);
+    let (change, ends) = (
+        effect.map(|it| it.change()),
+        effect.and_then(|it| it.ends()),
+    );
     let (overhead, interval) = match of.metric.direction {
-        Direction::LowerIsBetter => (
-            effect.map(|effect| effect.ratio_minus_one),
-            interval.map(|one| (one.low, one.high)),
-        ),
+        Direction::LowerIsBetter => (change, ends.map(|[low, high]| (low, high))),
         Direction::HigherIsBetter => (
-            effect.map(|effect| -effect.ratio_minus_one),
-            interval.map(|one| (-one.high, -one.low)),
+            change.map(|change| -change),
+            ends.map(|[low, high]| (-high, -low)),
         ),
     };
     let outcome = match interval {
@@ -100,6 +105,7 @@ fn check_one(run: usize, limit: f64, summary: &Summary, of: &Comparison) -> Limi
         workload: treatment.task.name().to_owned(),
         metric: of.metric.name().to_owned(),
         limit,
+        unit: effect.map_or(number::PERCENT, |effect| effect.unit()),
         overhead,
         low: interval.map(|(low, _)| low),
         high: interval.map(|(_, high)| high),

@@ -167,6 +167,7 @@ fn changes_of(run: usize, first: Read<'_>, later: Read<'_>) -> Vec<(Change, Unju
                     .zip(is.iter().flatten())
                     .map(|(was, is)| Some(is - was))
                     .collect(),
+                baseline: before.median_of(metric),
                 margin,
                 resolution: baseline
                     .iter()

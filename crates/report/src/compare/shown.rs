@@ -78,9 +78,8 @@ fn change_text(change: &Change) -> String {
     let Some(effect) = change.effect else {
         return text + "cannot be compared: a run has no valid trial of it";
     };
-    text += &number::signed_percent(effect.ratio_minus_one);
-    if let Some(interval) = effect.interval {
-        let interval = number::percent_interval(interval.low, interval.high);
+    text += &describe::change(&effect);
+    if let Some(interval) = describe::interval(&effect) {
         text += &format!(" (95{}% interval {interval})", number::NO_BREAK_SPACE);
     }
     match effect.verdict {
@@ -89,7 +88,8 @@ fn change_text(change: &Change) -> String {
         None => text += ", no verdict without a baseline in both runs",
     }
     if let Some(smallest) = effect.smallest.filter(|_| effect.verdict.is_some()) {
-        text += &format!("; {} would have been seen", number::percent(smallest));
+        let smallest = describe::margin(&effect, smallest);
+        text += &format!("; {smallest} would have been seen");
     }
     text
 }
@@ -112,13 +112,14 @@ fn limit_text(check: &LimitCheck) -> String {
     }
     text += &format!(": {metric} overhead ");
     match check.overhead {
-        Some(overhead) => text += &number::signed_percent(overhead),
+        Some(overhead) => text += &number::signed_hundredths(overhead, check.unit),
         None => text += "not known",
     }
     if let Some((low, high)) = check.low.zip(check.high) {
-        text += &format!(" ({})", number::percent_interval(low, high));
+        text += &format!(" ({})", number::interval([low, high], check.unit));
     }
-    text += &format!(", allowed {}", number::percent(check.limit));
+    let allowed = number::hundredths(check.limit, check.unit);
+    text += &format!(", allowed {allowed}");
     if let Some(reason) = &check.reason {
         text += &format!(": {reason}");
     }

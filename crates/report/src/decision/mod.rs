@@ -20,7 +20,7 @@ pub use shown::{json, markdown, sentence};
 
 use crate::analysis::{Comparison, Summary, alpha};
 use crate::compare::{LimitCheck, LimitOutcome, check_limits};
-use crate::{describe, number};
+use crate::describe;
 
 /// How many times as many blocks as there are it may take to decide a limit, that it is
 /// worth saying how many.
@@ -152,11 +152,10 @@ impl DecidedLimit {
             Some(describe::value(of.metric, median))
         };
         let effect = concerned.and_then(|one| one.effect);
-        let interval = effect.and_then(|effect| effect.interval);
         Self {
             name: name(&check, concerned, summary),
-            change: effect.map(|it| number::signed_percent(it.ratio_minus_one)),
-            interval: interval.map(|it| number::percent_interval(it.low, it.high)),
+            change: effect.as_ref().map(describe::change),
+            interval: effect.as_ref().and_then(describe::interval),
             values: match concerned {
                 Some(one) => [one.baseline, one.treatment].map(|id| value(id, one)),
                 None => [None, None],

@@ -69,7 +69,7 @@ fn clause(limit: &DecidedLimit) -> String {
 
 /// A limit as it was typed: `3 %`.
 pub(super) fn allowed(limit: &DecidedLimit) -> String {
-    number::tick(&number::percent(limit.check.limit))
+    number::tick(&number::hundredths(limit.check.limit, limit.check.unit))
 }
 
 /// What would decide it; nothing where that is said of what was not measured.

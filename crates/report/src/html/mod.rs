@@ -215,7 +215,7 @@ fn bar(cell: &OverviewCell, extent: f64) -> OverviewBar {
     let share = cell.share(extent);
     OverviewBar {
         class,
-        text: number::signed_percent(effect.ratio_minus_one),
+        text: describe::change(effect),
         doubt: overview::doubt(effect),
         share: (share * 100.0).round() / 100.0,
     }

@@ -93,7 +93,7 @@ fn joined(clear: &[Found<'_>]) -> String {
 
 /// `+9.1 µs at p50 (+31 %, 95 % interval 27 to 35 %)`, or `+22 % CPU per request`.
 fn cost(one: &Found<'_>) -> String {
-    let change = number::signed_percent(one.effect.ratio_minus_one);
+    let change = describe::change(&one.effect);
     match (one.of.metric.quantity, one.of.difference) {
         (Quantity::Latency | Quantity::Event, Some(difference)) => format!(
             "{} at {} ({change}{})",
@@ -107,20 +107,19 @@ fn cost(one: &Found<'_>) -> String {
 
 /// `throughput −18 %`.
 fn gain(one: &Found<'_>) -> String {
-    let change = number::signed_percent(one.effect.ratio_minus_one);
+    let change = describe::change(&one.effect);
     format!("{} {change}", one.of.metric.words)
 }
 
 /// `+1.5 % CPU per request (1.4 to 1.6 %), within the 3.0 % that does not matter`.
 fn small(one: &Found<'_>) -> String {
-    let interval = one.effect.interval.map_or(String::new(), |one| {
-        format!(" ({})", number::percent_interval(one.low, one.high))
-    });
+    let interval = describe::interval(&one.effect);
+    let interval = interval.map_or(String::new(), |it| format!(" ({it})"));
     format!(
         "{} {}{interval}, within the {} that does not matter",
-        number::signed_percent(one.effect.ratio_minus_one),
+        describe::change(&one.effect),
         at(one.of.metric),
-        number::percent(one.of.margin)
+        describe::margin(&one.effect, one.of.margin)
     )
 }
 
@@ -132,28 +131,25 @@ fn reserves(open: &[Found<'_>], place: impl Fn(&Found<'_>) -> String) -> Vec<Str
     let mut words = " would have been seen";
     let mut seen = |one: &Found<'_>| {
         let words = std::mem::take(&mut words);
-        let seen = |it| format!(" ({}{words})", number::percent(it));
+        let seen = |it| format!(" ({}{words})", describe::margin(&one.effect, it));
         one.effect.smallest.map_or(String::new(), seen)
     };
     let mut parts = Vec::new();
-    let margin = with(Some(Verdict::Equivalent))
-        .map(|one| one.of.margin)
-        .reduce(f64::max);
+    let margin = with(Some(Verdict::Equivalent)).max_by(|a, b| a.of.margin.total_cmp(&b.of.margin));
     if let Some(margin) = margin {
         let same =
             with(Some(Verdict::Equivalent)).map(|one| format!("{}{}", place(one), seen(one)));
         let same = join(&same.collect::<Vec<_>>(), " and ");
         parts.push(format!(
             "the same within {} in {same}",
-            number::percent(margin)
+            describe::margin(&margin.effect, margin.of.margin)
         ));
     }
     let undecided: Vec<String> = with(Some(Verdict::Undecided))
         .map(|one| {
-            let between = one
-                .effect
-                .interval
-                .map(|it| number::between(it.low, it.high));
+            let effect = &one.effect;
+            let between = effect.ends();
+            let between = between.map(|ends| number::between(ends, effect.unit()));
             format!(
                 "{} {}{}",
                 place(one),
@@ -169,13 +165,7 @@ fn reserves(open: &[Found<'_>], place: impl Fn(&Found<'_>) -> String) -> Vec<Str
     let blocks = too_few.iter().map(|one| one.effect.blocks).min();
     let needed = too_few.iter().map(|one| one.effect.blocks_needed()).max();
     if let Some((blocks, needed)) = blocks.zip(needed) {
-        let so_far = |one: &&Found<'_>| {
-            format!(
-                "{} {}",
-                number::signed_percent(one.effect.ratio_minus_one),
-                place(one)
-            )
-        };
+        let so_far = |one: &&Found<'_>| format!("{} {}", describe::change(&one.effect), place(one));
         let so_far: Vec<String> = too_few.iter().map(so_far).collect();
         parts.push(format!(
             "too few blocks to judge ({blocks}); at least {needed} needed; so far {}",
@@ -212,12 +202,8 @@ fn why_missing(summary: &Summary, treatment: &TreatmentSummary) -> String {
 
 /// `, 95 % interval 27 to 35 %`; empty without an interval.
 fn interval(one: &Found<'_>) -> String {
-    one.effect.interval.map_or(String::new(), |interval| {
-        format!(
-            ", 95{}% interval {}",
-            number::NO_BREAK_SPACE,
-            number::percent_interval(interval.low, interval.high)
-        )
+    describe::interval(&one.effect).map_or(String::new(), |interval| {
+        format!(", 95{}% interval {interval}", number::NO_BREAK_SPACE)
     })
 }
 

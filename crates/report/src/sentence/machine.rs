@@ -4,29 +4,30 @@
 use crate::analysis::Summary;
 use crate::{describe, number};
 
-/// What the controls of one metric show together: its title, and the outermost ends.
-type Span = (&'static str, f64, f64);
+/// What the controls of one metric show together: its title, the outermost ends, and what
+/// they are hundredths of.
+type Span = (&'static str, [f64; 2], &'static str);
 
 /// `, between host and a copy of it, this machine shows under rr p50 −0.4 to 0.6 %`.
 pub(super) fn controls(summary: &Summary) -> Option<String> {
     let mut by_task: Vec<(&str, Vec<Span>)> = Vec::new();
     for one in &summary.controls {
-        let Some(interval) = one.effect.and_then(|effect| effect.interval) else {
+        let Some(effect) = one.effect else { continue };
+        let Some([low, high]) = effect.ends() else {
             continue;
         };
         let task = summary.treatments[one.baseline].treatment.task.name();
-        let (title, low, high) = (one.metric.title, interval.low, interval.high);
+        let span = (one.metric.title, [low, high], effect.unit());
         let Some((_, spans)) = by_task.iter_mut().find(|it| it.0 == task) else {
-            by_task.push((task, vec![(title, low, high)]));
+            by_task.push((task, vec![span]));
             continue;
         };
-        match spans.iter_mut().find(|it| it.0 == title) {
-            Some(span) => (span.1, span.2) = (span.1.min(low), span.2.max(high)),
-            None => spans.push((title, low, high)),
+        match spans.iter_mut().find(|it| it.0 == span.0) {
+            Some((_, ends, _)) => *ends = [ends[0].min(low), ends[1].max(high)],
+            None => spans.push(span),
         }
     }
-    let span =
-        |&(title, low, high): &Span| format!("{title} {}", number::percent_interval(low, high));
+    let span = |&(title, ends, unit): &Span| format!("{title} {}", number::interval(ends, unit));
     let of_task = |(task, spans): &(&str, Vec<Span>)| {
         let spans: Vec<String> = spans.iter().map(span).collect();
         format!("under {} {}", describe::clean(task), spans.join(", "))

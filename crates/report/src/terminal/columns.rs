@@ -49,8 +49,7 @@ fn cell(of: &OverviewCell, is_wide: bool) -> Cell {
             let text = match is_wide {
                 true => overview::change(effect),
                 false => {
-                    let change = number::signed_percent(effect.ratio_minus_one);
-                    format!("{change}{}", overview::mark(effect))
+                    format!("{}{}", describe::change(effect), overview::mark(effect))
                 }
             };
             // So that figures with and without a mark stand below each other.

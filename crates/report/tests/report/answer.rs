@@ -2,7 +2,8 @@
 
 use plumbline_experiment::{Scene, ServiceProxy, Services};
 use plumbline_record::{Run, Trial};
-use plumbline_report::{Summary, html, json, terminal};
+use plumbline_report::compare::{LimitOutcome, compare};
+use plumbline_report::{Summary, html, json, markdown, terminal};
 
 use crate::documented;
 use crate::fake::growing::{HOST, dressed};
@@ -123,4 +124,98 @@ fn networks_lead_where_they_differ_too() {
     }
     let said = answer(&run, &trials);
     assert!(said.starts_with("Against routed#0"), "{said}");
+}
+
+/// Datagrams at a held rate: host, which loses `lost_by_host` of 10,000, and networks that
+/// lose these shares.
+fn losing(lost_by_host: u64, networks: &[(&'static str, f64)]) -> (Run, Vec<Trial>) {
+    let mut all = vec![fake::Network::same("host")];
+    all.extend(networks.iter().map(|it| fake::Network::same(it.0)));
+    let mut workload = rr();
+    workload.name = "datagram".to_owned();
+    workload.kind = plumbline_experiment::WorkloadKind::Datagram;
+    let fake = Fake {
+        workloads: vec![workload],
+        ..Fake::new(&all)
+    };
+    let (run, mut trials) = fake.run();
+    for trial in &mut trials {
+        let lost = match trial.treatment {
+            0 => lost_by_host,
+            at => (networks[at - 1].1 * 10_000.0) as u64 + u64::from(trial.block),
+        };
+        let load = fake::load_of(trial);
+        load.load.sent = 10_000;
+        load.serve.datagrams = Some(plumbline_record::DatagramCounts {
+            received: 10_000 - lost,
+            ..Default::default()
+        });
+    }
+    (run, trials)
+}
+
+#[test]
+fn a_loss_is_told_in_percentage_points_everywhere() {
+    let networks = [
+        ("routed", 0.01),
+        ("bridge", 0.1),
+        ("ipip", 0.3),
+        ("vxlan", 0.5),
+        ("calico-vxlan", 0.9),
+    ];
+    let (run, trials) = losing(0, &networks);
+    let said = answer(&run, &trials);
+    assert!(
+        said.starts_with(
+            "Against host loss is 1.0 pp higher with routed, 10 pp with bridge, 30 pp with ipip, \
+             50 pp with vxlan and 90 pp with calico-vxlan"
+        ),
+        "{said}"
+    );
+    let summary = Summary::new(&run, &trials);
+    let effect = summary.comparison(4, "loss").unwrap().effect.unwrap();
+    assert!((effect.ratio_minus_one - 1.0).abs() < 0.01, "{effect:?}");
+    let wide = terminal::Style {
+        width: 400,
+        ..terminal::Style::default()
+    };
+    for (format, text) in [
+        ("terminal", terminal::render(&summary, wide)),
+        ("markdown", markdown::render(&summary)),
+        ("html", html::render(&summary, &run, &trials)),
+    ] {
+        let text = text.replace('\u{a0}', " ");
+        assert!(text.contains("+50 pp"), "{format}: {text}");
+        assert!(text.contains("percentage points"), "{format}: {text}");
+        for wrong in ["+100 %", "+900 %", "920 %", "pp %"] {
+            assert!(!text.contains(wrong), "{format}, {wrong}: {text}");
+        }
+    }
+    let text = markdown::render(&summary);
+    assert!(text.contains("**vxlan** costs +50 pp loss"), "{text}");
+    assert!(text.contains("| 50 to 50 pp |"), "{text}");
+}
+
+#[test]
+fn a_loss_beside_a_baseline_that_loses_too_is_the_difference_of_both() {
+    let (run, trials) = losing(5_000, &[("vxlan", 0.75)]);
+    let said = answer(&run, &trials);
+    assert!(said.contains("loss is 25 pp higher with vxlan"), "{said}");
+    let (run, trials) = losing(5_000, &[("vxlan", 0.0)]);
+    let said = answer(&run, &trials);
+    assert!(said.contains("loss is 50 pp lower with vxlan"), "{said}");
+}
+
+#[test]
+fn a_limit_of_loss_is_in_percentage_points() {
+    let (mut run, trials) = losing(0, &[("vxlan", 0.5)]);
+    for (limit, outcome) in [(0.49, LimitOutcome::Broken), (0.51, LimitOutcome::Held)] {
+        run.plan.limits = [("loss".to_owned(), limit)].into();
+        let compared = compare(&[(run.clone(), trials.clone())], false).unwrap();
+        assert_eq!(compared.limits[0].outcome, outcome, "{:?}", compared.limits);
+        let text = plumbline_report::compare::render(&compared, terminal::Style::default());
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("loss overhead +50 pp"), "{text}");
+        assert!(text.contains(" pp), allowed "), "{text}");
+    }
 }

@@ -4,10 +4,12 @@ use plumbline_experiment::metric::Role;
 use plumbline_stats::verdict::{Direction, Verdict};
 
 use super::{LABELS, ROW, WIDTH, colour, grid, name_row, row_label, rows};
-use crate::analysis::{Comparison, Metric, Section, Summary, TreatmentSummary, metrics_of};
+use crate::analysis::{
+    Comparison, Metric, Quantity, Section, Summary, TreatmentSummary, metrics_of,
+};
 use crate::html::axis::Axis;
 use crate::html::svg::{Anchor, Svg};
-use crate::number;
+use crate::{describe, number};
 
 const TOP: f64 = 48.0;
 /// Between two panels; the values stand there.
@@ -31,9 +33,19 @@ struct Panel<'a> {
 
 impl Panel<'_> {
     /// Whether it shares its scale with others, so that they can be compared by
-    /// eye. A tail may lie many times as far, and throughput on the other side.
+    /// eye. A tail may lie many times as far, throughput on the other side, and a loss
+    /// is told in another unit.
     fn is_common(&self) -> bool {
-        self.is_primary && self.metric.direction == Direction::LowerIsBetter
+        self.is_primary
+            && self.metric.direction == Direction::LowerIsBetter
+            && self.metric.quantity != Quantity::Loss
+    }
+
+    /// What its axis counts in hundredths.
+    fn unit(&self) -> &'static str {
+        let effects = self.comparisons.iter().flatten().filter_map(|it| it.effect);
+        let mut units = effects.map(|effect| effect.unit());
+        units.next().unwrap_or(number::PERCENT)
     }
 }
 
@@ -121,10 +133,10 @@ fn extent<'a, 'b: 'a>(panels: impl IntoIterator<Item = &'a Panel<'b>>) -> (f64, 
         .into_iter()
         .flat_map(|panel| panel.comparisons.iter().flatten());
     for comparison in comparisons {
-        dots.extend([-comparison.margin, comparison.margin]);
+        dots.extend(margin(comparison));
         if let Some(effect) = comparison.effect {
-            dots.push(effect.ratio_minus_one);
-            ends.extend(effect.interval.map(|one| [one.low, one.high]));
+            dots.push(effect.change());
+            ends.extend(effect.ends());
         }
     }
     range(&dots, ends.as_flattened())
@@ -147,6 +159,12 @@ fn hull(values: &[f64]) -> (f64, f64) {
     values.iter().fold((0.0, 0.0), range)
 }
 
+/// Both ends of what does not matter.
+fn margin(of: &Comparison) -> [f64; 2] {
+    let told = |margin| of.effect.map_or(margin, |effect| effect.told(margin));
+    [told(-of.margin), told(of.margin)]
+}
+
 fn row_middle(row: usize) -> f64 {
     TOP + ROW * (row as f64 + 0.5)
 }
@@ -157,23 +175,19 @@ fn frame(svg: &mut Svg, panel: &Panel<'_>, axis: &Axis, left: f64, bottom: f64) 
         svg.text("caption", (left, 32.0), Anchor::Start, "exploratory");
     }
     if let Some(first) = panel.comparisons.iter().flatten().next() {
-        let (from, to) = (axis.at(-first.margin), axis.at(first.margin));
+        let [from, to] = margin(first).map(|end| axis.at(end));
         svg.rect("margin", (from, TOP), (to - from, bottom - TOP));
     }
-    grid(
-        svg,
-        axis,
-        tick_count(axis),
-        (TOP, bottom),
-        number::tick_percent,
-    );
+    let unit = panel.unit();
+    let tick = |at| number::tick_change(at, unit);
+    grid(svg, axis, tick_count(axis, unit), (TOP, bottom), tick);
 }
 
 /// The most ticks whose texts do not touch.
-fn tick_count(axis: &Axis) -> usize {
+fn tick_count(axis: &Axis, unit: &str) -> usize {
     let fits = |count: &usize| {
         let ticks = axis.ticks(*count);
-        let texts = ticks.iter().map(|&tick| number::tick_percent(tick));
+        let texts = ticks.iter().map(|&tick| number::tick_change(tick, unit));
         let longest = texts.map(|text| text.chars().count()).max();
         let needed = longest.unwrap_or_default() as f64 * TICK_CHARACTER + TICK_GAP;
         ticks
@@ -196,12 +210,12 @@ fn dot(
     };
     let is_decided = effect.verdict.is_some_and(Verdict::is_different);
     svg.group(class, &title(treatment, comparison), |svg| {
-        if let Some(interval) = effect.interval {
-            whisker(svg, (interval.low, interval.high), axis, y);
+        if let Some([low, high]) = effect.ends() {
+            whisker(svg, (low, high), axis, y);
         }
         let mark = if is_decided { "dot" } else { "ring" };
-        svg.circle(mark, (axis.at(effect.ratio_minus_one), y), 5.0);
-        let text = number::signed_percent(effect.ratio_minus_one);
+        svg.circle(mark, (axis.at(effect.change()), y), 5.0);
+        let text = describe::change(&effect);
         let class = if is_decided { "value" } else { "value faint" };
         svg.text(class, (right + 8.0, y + 4.5), Anchor::Start, &text);
     });
@@ -224,9 +238,8 @@ fn whisker(svg: &mut Svg, (low, high): (f64, f64), axis: &Axis, y: f64) {
 fn title(treatment: &TreatmentSummary, comparison: &Comparison) -> String {
     let mut title = format!("{}, {}", row_label(treatment), comparison.metric.words);
     if let Some(effect) = comparison.effect {
-        title += &format!("\n{}", number::signed_percent(effect.ratio_minus_one));
-        if let Some(interval) = effect.interval {
-            let interval = number::percent_interval(interval.low, interval.high);
+        title += &format!("\n{}", describe::change(&effect));
+        if let Some(interval) = describe::interval(&effect) {
             title += &format!(", 95 % interval {interval}");
         }
         title += &format!("\n{} blocks", effect.blocks);
@@ -234,7 +247,8 @@ fn title(treatment: &TreatmentSummary, comparison: &Comparison) -> String {
             title += &format!("\n{verdict}");
         }
         if let Some(smallest) = effect.smallest {
-            title += &format!("\n{} would have been seen", number::percent(smallest));
+            let smallest = describe::margin(&effect, smallest);
+            title += &format!("\n{smallest} would have been seen");
         }
     }
     title
@@ -264,7 +278,7 @@ mod tests {
         assert!(low < -0.03 && high > 0.37);
         let axis = Axis::linear((low, high), (0.0, 97.0));
         assert!(
-            axis.ticks(tick_count(&axis)).len() >= 2,
+            axis.ticks(tick_count(&axis, "%")).len() >= 2,
             "a scale needs two"
         );
         let mut svg = Svg::new(100.0, 10.0, "");
