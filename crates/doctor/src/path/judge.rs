@@ -53,9 +53,7 @@ pub(super) fn ways(seen: &PathSeen) -> Vec<Finding> {
             findings.push(Finding::good("MSS", segments(ways)));
         }
         findings.extend(small);
-        findings.extend(either(ways, stall, || {
-            Finding::good("TCP", "streams flow both ways").with(Certainty::Sampled)
-        }));
+        findings.extend(either(ways, stall, || flow(ways)));
     }
     findings
 }
@@ -310,17 +308,14 @@ fn segments([there, back]: &[WaySeen; 2]) -> String {
     }
 }
 
-/// A stream that hardly gets on, which nothing else explains.
+/// A stream that is not connected, or that hardly gets on, which nothing else explains.
 fn stall(way: &WaySeen) -> Option<Finding> {
     let stream = &way.stream;
-    let is_explained = way.size.swallowed.is_some() || loss(way).is_some();
     // Segments that all are lost are sent again after 200 ms and more, so only a few times.
     let is_stuck = stream.acked == 0 || stream.retransmits >= MANY_RETRANSMITS;
     let is_slow = stream.acked < LEAST_STREAM && is_stuck;
-    if is_explained {
-        return None;
-    }
     let (evidence, remedy, (place, looks)) = match &stream.refused {
+        // Whatever else is wrong: what opens a connection is short, and sent again when lost.
         Some(why) => (
             format!(
                 "{}, no connection, though datagrams arrive: {why}",
@@ -329,15 +324,8 @@ fn stall(way: &WaySeen) -> Option<Finding> {
             "find out who lets no TCP through",
             (EACH, &[RULES, "iptables-save"][..]),
         ),
-        None if is_slow => (
-            format!(
-                "{}, a stream gets {} bytes over in {} ms, and sent {} segments again, though \
-                 datagrams arrive",
-                way.name(),
-                stream.acked,
-                stream.length_ns / 1_000_000,
-                stream.retransmits
-            ),
+        None if is_slow && explained(way).is_none() => (
+            format!("{}, though datagrams arrive", brought(way)),
             "try whether an offload is broken",
             (
                 "this shell",
@@ -348,6 +336,42 @@ fn stall(way: &WaySeen) -> Option<Finding> {
     };
     let found = Finding::bad("TCP", evidence, remedy).shown_by(place, looks.iter().copied());
     Some(found.with(Certainty::Sampled))
+}
+
+/// What else is found that a stream hardly gets on by.
+fn explained(way: &WaySeen) -> Option<&'static str> {
+    let is_swallowed = way.size.swallowed.is_some();
+    let black_hole = is_swallowed.then_some("long packets vanish");
+    black_hole.or_else(|| loss(way).map(|_| "datagrams are lost"))
+}
+
+/// What a stream came to.
+fn brought(way: &WaySeen) -> String {
+    let stream = &way.stream;
+    format!(
+        "{}, a stream gets {} bytes over in {} ms, and sent {} segments again",
+        way.name(),
+        stream.acked,
+        stream.length_ns / 1_000_000,
+        stream.retransmits
+    )
+}
+
+/// What is said of streams that are no finding of their own.
+fn flow(ways: &[WaySeen; 2]) -> Finding {
+    let slow = ways.iter().filter(|way| way.stream.acked < LEAST_STREAM);
+    let say = |way: &WaySeen| match explained(way) {
+        Some(why) => format!("{}, where {why}", brought(way)),
+        None => format!("{}, as over a slow link", brought(way)),
+    };
+    let each: Vec<String> = slow.map(say).collect();
+    match each.is_empty() {
+        true => Finding::good("TCP", "streams flow both ways").with(Certainty::Sampled),
+        false => {
+            let evidence = format!("not known: {}", each.join("; "));
+            Finding::good("TCP", evidence).with(Certainty::Unknown)
+        }
+    }
 }
 
 #[cfg(test)]

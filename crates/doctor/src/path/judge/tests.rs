@@ -221,3 +221,56 @@ fn a_stream_of_which_nothing_arrives_is_named() {
     stuck.ways[1].stream.acked = 0;
     is_wrong(&stuck, "TCP", &["pod2 to pod1", "gets 0 bytes over"]);
 }
+
+#[test]
+fn a_connection_that_is_refused_is_named_whatever_else_is_wrong() {
+    let mut refused = healthy();
+    refused.ways[0].stream = SentStream {
+        refused: Some("timed out".to_owned()),
+        ..SentStream::default()
+    };
+    let named = |seen: &PathSeen| {
+        let found = wrong(seen).into_iter();
+        let mut found = found.filter(|(what, _)| *what == "TCP");
+        let (_, evidence) = found.next().expect("it is named");
+        assert!(evidence.contains("no connection"), "{evidence}");
+    };
+    named(&refused);
+    let mut hole = refused.clone();
+    hole.ways[0].size.swallowed = Some(1251);
+    named(&hole);
+    refused.ways[0].trains[0].taken.arrived = 470;
+    named(&refused);
+}
+
+#[test]
+fn streams_that_hardly_get_on_are_not_called_good() {
+    let tcp = |seen: &PathSeen| {
+        let mut found = ways(seen).into_iter().filter(|it| it.what == "TCP");
+        let tcp = found.next().expect("one of them all");
+        assert_eq!(tcp.level, Severity::Good, "{tcp}");
+        (tcp.certainty, tcp.evidence)
+    };
+    let good = (Certainty::Sampled, "streams flow both ways".to_owned());
+    assert_eq!(tcp(&healthy()), good);
+    let not_known = |seen: &PathSeen, says: &str| {
+        let (certainty, evidence) = tcp(seen);
+        assert_eq!(certainty, Certainty::Unknown, "{evidence}");
+        assert!(
+            evidence.contains("pod1 to pod2, a stream gets"),
+            "{evidence}"
+        );
+        assert!(evidence.ends_with(says), "{evidence}");
+    };
+    let mut stuck = healthy();
+    stuck.ways[0].stream.acked = 0;
+    stuck.ways[0].stream.retransmits = 5;
+    let mut hole = stuck.clone();
+    hole.ways[0].size.swallowed = Some(1251);
+    not_known(&hole, "5 segments again, where long packets vanish");
+    stuck.ways[0].trains[0].taken.arrived = 470;
+    not_known(&stuck, "5 segments again, where datagrams are lost");
+    let mut slow = healthy();
+    slow.ways[0].stream.acked = 2_000;
+    not_known(&slow, "0 segments again, as over a slow link");
+}
