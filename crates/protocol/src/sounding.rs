@@ -194,6 +194,9 @@ pub struct Survey {
     pub tracked: (u64, u64, u64),
     /// Its devices.
     pub devices: Vec<SurveyedDevice>,
+    /// The reverse path filter of all devices; the greater one of it and a device's own acts
+    /// there.
+    pub rp_filter: Option<u8>,
     /// Addresses of its devices.
     pub addresses: Vec<LocalAddress>,
     /// The route to each address that was asked for, in that order; `None` where there is
@@ -220,8 +223,7 @@ pub struct SurveyedDevice {
     pub dropped: u64,
     /// Features that it could have and that are switched off, as `ethtool -k` names them.
     pub switched_off: Vec<String>,
-    /// The reverse path filter that acts on it: 0 none, 1 strict, 2 loose; `None` without
-    /// IPv4.
+    /// Its own reverse path filter: 0 none, 1 strict, 2 loose; `None` without IPv4.
     pub rp_filter: Option<u8>,
 }
 

@@ -39,6 +39,7 @@ pub(super) fn look(towards: &[IpAddr]) -> Result<Survey, Box<dyn Error>> {
         counters: counters::protocol_by_name()?,
         tracked: (tracked.entries, tracked.max, tracked.dropped),
         devices: links.iter().map(describe).collect(),
+        rp_filter: rp_filter("all"),
         addresses: addresses.into_iter().filter_map(address).collect(),
         ways: towards.iter().map(way).collect(),
     })
@@ -60,11 +61,8 @@ fn describe(link: &DeviceInfo) -> SurveyedDevice {
     }
 }
 
-/// The greater one of the namespace's and the device's counts.
-fn rp_filter(device: &str) -> Option<u8> {
-    let read = |of: &str| -> Option<u8> {
-        let text = fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{of}/rp_filter")).ok()?;
-        text.trim().parse().ok()
-    };
-    Some(read(device)?.max(read("all")?))
+/// The reverse path filter of a device, or of `all`.
+fn rp_filter(of: &str) -> Option<u8> {
+    let text = fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{of}/rp_filter")).ok()?;
+    text.trim().parse().ok()
 }

@@ -119,12 +119,23 @@ fn reverse_path(places: &[PlaceSeen]) -> Finding {
         let Some(by) = grown.values().next() else {
             continue;
         };
+        let of_all = place.after.rp_filter.unwrap_or_default();
         let devices = place.after.devices.iter();
-        let strict = devices.filter(|it| it.rp_filter == Some(1));
+        let strict = devices.filter(|it| it.rp_filter.map(|own| own.max(of_all)) == Some(1));
         let strict: Vec<&str> = strict.map(|it| it.name.as_str()).collect();
         let name = &place.name;
         said.push(format!("{by} in {name}, strict on {}", strict.join(", ")));
-        loosen.extend(strict.into_iter().map(|device| (place, device)));
+        // Where a device has no address, the kernel's loose filter drops all that the strict one
+        // does.
+        let mode = |device: &str| {
+            let mut addresses = place.after.addresses.iter();
+            let has_own = addresses.any(|it| it.device == device && it.address.is_ipv4());
+            (device.to_owned(), if has_own { 2 } else { 0 })
+        };
+        let modes: Vec<_> = strict.into_iter().map(mode).collect();
+        let is_held = of_all == 1 && modes.iter().any(|(_, mode)| *mode == 0);
+        let all = is_held.then(|| ("all".to_owned(), 0));
+        loosen.extend(all.into_iter().chain(modes).map(|it| (name, it)));
     }
     if said.is_empty() {
         return Finding::good("reverse path filter", "dropped nothing");
@@ -138,15 +149,11 @@ fn reverse_path(places: &[PlaceSeen]) -> Finding {
         "route both directions alike, or make the filter loose (2), which without an address on \
          the device means off (0); the greater one of a device's and `all` counts",
     );
-    loosen.into_iter().fold(found, |found, (place, device)| {
-        let mut addresses = place.after.addresses.iter();
-        let has_own = addresses.any(|it| it.device == device && it.address.is_ipv4());
-        // Where a device has none, the kernel's loose filter drops all that the strict one does.
-        let mode = if has_own { 2 } else { 0 };
+    loosen.into_iter().fold(found, |found, (name, (of, mode))| {
         // With slashes, for a name may have dots.
         found.by(
-            &place.name,
-            format!("sysctl -w net/ipv4/conf/{device}/rp_filter={mode}"),
+            name,
+            format!("sysctl -w net/ipv4/conf/{of}/rp_filter={mode}"),
         )
     })
 }
@@ -419,6 +426,16 @@ mod tests {
         let commands = is_wrong(&filtered, "reverse path filter", says);
         let loose = "node1: sysctl -w net/ipv4/conf/eth1/rp_filter=2";
         assert_eq!(commands, [loose]);
+        // The greater one counts: the device's own 2, but not its own 0.
+        let after = &mut filtered.places[0].after;
+        after.rp_filter = Some(1);
+        after.devices[1].rp_filter = Some(0);
+        let commands = is_wrong(&filtered, "reverse path filter", says);
+        assert_eq!(commands, [loose]);
+        filtered.places[0].after.addresses.clear();
+        let commands = is_wrong(&filtered, "reverse path filter", says);
+        let all = "node1: sysctl -w net/ipv4/conf/all/rp_filter=0";
+        assert_eq!(commands, [all, off]);
     }
 
     #[test]
