@@ -16,7 +16,8 @@ use super::ruleset::Ruleset;
 use super::service_set::ServiceSet;
 use crate::dressing::rule_writer::{RuleWriter, short_transactions, transaction};
 
-/// Lines of one transaction in the tables of nftables.
+/// Lines of one transaction in the tables of nftables. Root could write all in one, for which
+/// `iptables-nft-restore` takes many times as long.
 const PIECE: usize = 250;
 /// Endpoints of all services above which kube-proxy leaves comments out where that is most
 /// of a rule.
