@@ -113,6 +113,7 @@ fn is_told(fault: &PathFault, found: &[Value]) -> bool {
         "maps-evict" => says("connections (id "),
         "offload-off" => says("tx-tcp-segmentation"),
         "gro-off" => says("rx-gro on flannel.1 of node2"),
+        "offload-broken-back" => says(", a stream from pod2 to pod1 gets "),
         "ipv6-away" => says("addresses of IPv6,"),
         "ipv4-away" => says("addresses of IPv4,"),
         "loss" if is_root && has_types => said.iter().any(is_dropped),
@@ -206,6 +207,7 @@ const MENDED: &[(&str, &str)] = &[
     ("offload-off", "ethtool"),
     ("gro-off", "ethtool"),
     ("offload-broken", "ethtool"),
+    ("offload-broken-back", "ethtool"),
     ("ipv6-away", "ip"),
     ("ipv4-away", "ip"),
 ];

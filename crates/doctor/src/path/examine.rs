@@ -86,7 +86,7 @@ pub(super) fn see(path: &dyn Path, allowed: PathTrials) -> Result<PathSeen, Targ
     }
     let crossed = ways.each_ref().map(|it| it.trains[0].crossed.clone());
     let trials = match allowed.offloads && are_open {
-        true => Some(trial::all(&posts, there, &crossed)?),
+        true => Some(trial::all(&posts, [there, back], &crossed)?),
         false => None,
     };
     let returns = returns(&posts, client.address, &crossed)?;

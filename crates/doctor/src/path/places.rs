@@ -284,7 +284,7 @@ fn trials(trials: &[OffloadTrial]) -> Finding {
             "offload trial",
             format!(
                 "none of {} makes a stream {FASTER} times as fast when it is off; with all on, {}; \
-                 with one off, so many times as fast: {}",
+                 with one off, so many times as fast (in the direction that gains most): {}",
                 trials.len(),
                 gigabits(best),
                 each.join("; ")
@@ -295,9 +295,10 @@ fn trials(trials: &[OffloadTrial]) -> Finding {
     let words = broken.offload.ethtool_words();
     let devices = broken.devices.join(", ");
     let evidence = format!(
-        "with {} off on {devices} of {}, a stream gets {}, and with it on {}; it was put back",
+        "with {} off on {devices} of {}, a stream {} gets {}, and with it on {}; it was put back",
         words.join(", "),
         broken.place,
+        broken.way,
         gigabits(broken.off),
         gigabits(broken.on)
     );
@@ -490,6 +491,7 @@ mod tests {
             place: "node1".to_owned(),
             devices: vec!["eth0".to_owned()],
             offload: OffloadGroup::Segmentation,
+            way: "from pod2 to pod1".to_owned(),
             on: 1e9,
             off,
         };
@@ -501,7 +503,7 @@ mod tests {
         let each = ": node1 tso, gso: 1.5×; node1 tso, gso: 0.3×";
         assert!(said.ends_with(each), "{said}");
         seen.trials = Some(vec![trial(1.5e9), trial(9e9)]);
-        let commands = is_wrong(&seen, "offload trial", "9.00 Gbit/s");
+        let commands = is_wrong(&seen, "offload trial", "from pod2 to pod1 gets 9.00 Gbit/s");
         assert_eq!(commands, ["node1: ethtool -K eth0 tso off gso off"]);
     }
 

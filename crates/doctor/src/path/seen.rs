@@ -164,6 +164,8 @@ pub(super) struct OffloadTrial {
     pub(super) place: String,
     pub(super) devices: Vec<String>,
     pub(super) offload: OffloadGroup,
+    /// From where to where, of the direction that gains most.
+    pub(super) way: String,
     /// Bits per second with it on: the best of those before and after.
     pub(super) on: f64,
     /// The worst with it off.

@@ -145,6 +145,15 @@ pub static FAULTS: &[PathFault] = &[
         |site, journal| site.filter(&["meta length > 4000 drop"], journal),
     ),
     fault(
+        "offload-broken-back",
+        "the same, of what comes back from the server only",
+        "offload trial",
+        |site, journal| {
+            let rule = format!("{} meta length > 4000 drop", site.to_client());
+            site.filter_back(&[&rule], journal)
+        },
+    ),
+    fault(
         "ipv6-away",
         "both ends have IPv6 addresses, and nothing carries it between them",
         "other IP version",

@@ -102,6 +102,12 @@ impl FaultSite<'_> {
         format!("{} daddr {server}", self.family())
     }
 
+    /// What of `nft` matches packets to the client.
+    pub(super) fn to_client(&self) -> String {
+        let [client, _] = self.addresses;
+        format!("{} daddr {client}", self.family())
+    }
+
     /// An address that a path of the other IP version knows nothing of, and the length of its
     /// prefix in bits.
     pub(super) fn stray(&self, version: Family, number: u8) -> (IpAddr, u8) {
@@ -117,9 +123,18 @@ impl FaultSite<'_> {
 
     /// Has the first place that routes to the server look at all that it forwards.
     pub(super) fn filter(&self, rules: &[&str], journal: &mut Journal) -> Result<(), LabError> {
-        let router = self.router()?;
-        let family = self.family();
-        lay(router.place, family, &[chain("forward", 0, rules)], journal)
+        let chains = [chain("forward", 0, rules)];
+        lay(self.router()?.place, self.family(), &chains, journal)
+    }
+
+    /// The same of the first place that routes back to the client.
+    pub(super) fn filter_back(
+        &self,
+        rules: &[&str],
+        journal: &mut Journal,
+    ) -> Result<(), LabError> {
+        let chains = [chain("forward", 0, rules)];
+        lay(self.router_back()?.place, self.family(), &chains, journal)
     }
 
     /// What `nft` calls the tables of this IP version.
