@@ -16,6 +16,9 @@ const DELAY: Duration = Duration::from_millis(300);
 /// Every so many requests one is refused.
 const REFUSED: usize = 7;
 const REFUSAL: &str = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503,"message":"planted"}"#;
+/// Of those that open a stream, by which every agent is started, every so many one: more than
+/// are opened side by side, so that none is refused twice.
+const STREAMS: usize = 10;
 
 /// `kubectl proxy`, which speaks plain HTTP, killed when dropped.
 struct Proxy(Child);
@@ -45,29 +48,51 @@ impl Drop for Proxy {
     }
 }
 
-/// Passes requests on, each over a connection of its own, for as long as the tests run. Gives
-/// where, and how many were refused.
-fn relay(to: String) -> (String, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let refused = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&refused);
-    thread::spawn(move || {
-        for (number, client) in listener.incoming().flatten().enumerate() {
-            let (to, count) = (to.clone(), Arc::clone(&count));
-            // One of them may end in the middle: that is between the two ends.
-            thread::spawn(move || pass_on(client, &to, number, &count));
-        }
-    });
-    (address, refused)
+/// How many came, and how many of them were refused.
+#[derive(Default)]
+struct Count {
+    came: AtomicUsize,
+    refused: AtomicUsize,
 }
 
-fn pass_on(
-    client: TcpStream,
-    to: &str,
-    number: usize,
-    refused: &AtomicUsize,
-) -> std::io::Result<()> {
+impl Count {
+    /// Whether the next one is refused, every so many one.
+    fn refuses(&self, every: usize) -> bool {
+        let refuses = self.came.fetch_add(1, Ordering::Relaxed) % every == every - 1;
+        self.refused.fetch_add(refuses.into(), Ordering::Relaxed);
+        refuses
+    }
+
+    fn refused(&self) -> usize {
+        self.refused.load(Ordering::Relaxed)
+    }
+}
+
+/// Those that open a stream, and all others.
+#[derive(Default)]
+struct Counts {
+    streams: Count,
+    others: Count,
+}
+
+/// Passes requests on, each over a connection of its own, for as long as the tests run. Gives
+/// where, and how many were refused.
+fn relay(to: String) -> (String, Arc<Counts>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let counts = Arc::new(Counts::default());
+    let seen = Arc::clone(&counts);
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let (to, counts) = (to.clone(), Arc::clone(&counts));
+            // One of them may end in the middle: that is between the two ends.
+            thread::spawn(move || pass_on(client, &to, &counts));
+        }
+    });
+    (address, seen)
+}
+
+fn pass_on(client: TcpStream, to: &str, counts: &Counts) -> std::io::Result<()> {
     let mut reader = BufReader::new(client.try_clone()?);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -78,9 +103,16 @@ fn pass_on(
     let lower = head.to_ascii_lowercase();
     let is_upgrade = lower.contains("\r\nupgrade:");
     thread::sleep(DELAY);
-    if number % REFUSED == REFUSED - 1 && !is_upgrade {
-        refused.fetch_add(1, Ordering::Relaxed);
-        return refuse(reader, client, &lower);
+    let refusal = match is_upgrade {
+        // The client library itself asks again after a 503.
+        true => counts.streams.refuses(STREAMS).then_some("502 Bad Gateway"),
+        false => counts
+            .others
+            .refuses(REFUSED)
+            .then_some("503 Service Unavailable"),
+    };
+    if let Some(refusal) = refusal {
+        return refuse(reader, client, &lower, refusal);
     }
     if !is_upgrade {
         // So that the next request comes over another connection.
@@ -102,6 +134,7 @@ fn refuse(
     mut reader: BufReader<TcpStream>,
     mut client: TcpStream,
     head: &str,
+    refusal: &str,
 ) -> std::io::Result<()> {
     let length = head.split("\r\ncontent-length:").nth(1);
     let length = length.and_then(|it| it.lines().next()?.trim().parse().ok());
@@ -110,7 +143,7 @@ fn refuse(
     let size = REFUSAL.len();
     write!(
         client,
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n\
+        "HTTP/1.1 {refusal}\r\nContent-Type: application/json\r\n\
          Content-Length: {size}\r\nConnection: close\r\n\r\n{REFUSAL}"
     )
 }
@@ -120,7 +153,7 @@ fn a_slow_api_server_that_fails_now_and_then_costs_no_trial() {
     let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let (_proxy, address) = Proxy::start(&cluster);
-    let (address, refused) = relay(address);
+    let (address, counts) = relay(address);
     let config = serde_json::json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -149,7 +182,7 @@ fn a_slow_api_server_that_fails_now_and_then_costs_no_trial() {
     let (_, trials) = read(&directory);
     let seen = trials.iter().all(|it| it["observation"].is_object());
     assert!(seen && trials.len() >= 6, "{:?}", statuses(&trials));
-    let refused = refused.load(Ordering::Relaxed);
-    assert!(refused > 0, "no request was refused");
+    assert!(counts.others.refused() > 0, "no request was refused");
+    assert!(counts.streams.refused() > 0, "no stream was refused");
     assert_eq!(cluster.inventory(), before);
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kube::client::UpgradeConnectionError;
 use plumbline_experiment::SpecError;
 use plumbline_harness::TargetError;
 
@@ -93,14 +94,26 @@ impl ClusterError {
     pub(crate) fn of(what: &str, url: &str, error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::answered(what.to_owned(), &status),
-            kube::Error::UpgradeConnection(error) => Self::Refused {
-                what: what.to_owned(),
-                message: error.to_string(),
-            },
+            kube::Error::UpgradeConnection(error) => Self::not_upgraded(what.to_owned(), &error),
             other => Self::Away {
                 url: url.to_owned(),
                 why: innermost(&other),
             },
+        }
+    }
+
+    /// A stream that was not opened. Of an answer its code is all that is known.
+    fn not_upgraded(what: String, error: &UpgradeConnectionError) -> Self {
+        let message = error.to_string();
+        match error {
+            UpgradeConnectionError::ProtocolSwitch(status) if may_pass(status.as_u16()) => {
+                Self::Troubled {
+                    what,
+                    message,
+                    code: status.as_u16(),
+                }
+            }
+            _ => Self::Refused { what, message },
         }
     }
 
@@ -118,7 +131,7 @@ impl ClusterError {
             Self::Range { what, message }
         } else if message.contains("failed calling webhook") {
             Self::Webhook { what, message }
-        } else if matches!(code, 429 | 500 | 502..=504) {
+        } else if may_pass(code) {
             Self::Troubled {
                 what,
                 message,
@@ -137,6 +150,11 @@ impl ClusterError {
             Self::Away { .. } | Self::Webhook { .. } | Self::Troubled { .. }
         )
     }
+}
+
+/// Whether a code says that the API server, or what is before it, could not do its work.
+fn may_pass(code: u16) -> bool {
+    matches!(code, 429 | 500 | 502..=504)
 }
 
 /// The last of a chain of errors: the ones before it say where, not why.

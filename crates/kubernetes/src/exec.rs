@@ -80,8 +80,8 @@ pub(crate) fn start(
     })
 }
 
-/// Waits for an API server that does not answer, but not for a kubelet: one that
-/// is silent while the API server answers may stay so.
+/// Waits for an API server that does not answer or not do its work, but not for a kubelet: one
+/// that is silent while the API server answers may stay so.
 fn connect<F: Future<Output = kube::Result<AttachedProcess>>>(
     session: &ClusterConnection,
     what: &str,
@@ -94,12 +94,14 @@ fn connect<F: Future<Output = kube::Result<AttachedProcess>>>(
     let client = session.client();
     session.patiently("report its version", || client.apiserver_version())?;
     session.call(what, request()).map_err(|error| match error {
-        ClusterError::Away { why, .. } => ClusterError::Refused {
-            what: what.to_owned(),
-            message: format!(
-                "{why}, while the API server answers; is the kubelet of its node healthy?"
-            ),
-        },
+        ClusterError::Away { why, .. } | ClusterError::Troubled { message: why, .. } => {
+            ClusterError::Refused {
+                what: what.to_owned(),
+                message: format!(
+                    "{why}, while the API server answers; is the kubelet of its node healthy?"
+                ),
+            }
+        }
         other => other,
     })
 }
@@ -196,5 +198,47 @@ impl AgentProcess for Process {
             "" => why,
             said => said.to_owned(),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planted::{PlantedServer, Reply};
+
+    const VERSION: Reply = Reply::Text(
+        r#"{"major":"1","minor":"33","gitVersion":"v1.33.0","gitCommit":"","gitTreeState":"",
+            "buildDate":"","goVersion":"","compiler":"","platform":""}"#,
+    );
+
+    /// Starts a program where these are the replies, and gives why it did not.
+    fn refused(server: &PlantedServer) -> String {
+        let pod = RunningPod::default();
+        let started = start(&server.session(), &pod, &["agent"]);
+        started.err().expect("nothing is upgraded").to_string()
+    }
+
+    /// As what is before an API server answers while that is replaced.
+    #[test]
+    fn a_stream_that_is_refused_for_trouble_is_asked_for_again() {
+        let bad = Reply::Status(502, "BadGateway", "planted");
+        let server = PlantedServer::start([bad, VERSION], bad);
+        let told = refused(&server);
+        assert!(
+            told.contains("502 Bad Gateway, while the API server answers"),
+            "{told}"
+        );
+        let asked = server.asked();
+        assert_eq!(asked.len(), 3, "{asked:?}");
+        assert!(asked[1].contains("/version"), "{asked:?}");
+        assert!(asked[2].contains("/exec?"), "{asked:?}");
+    }
+
+    #[test]
+    fn a_stream_that_is_refused_for_good_is_not() {
+        let server = PlantedServer::start([], Reply::Status(404, "NotFound", "planted"));
+        let told = refused(&server);
+        assert!(told.contains("404 Not Found"), "{told}");
+        assert_eq!(server.asked().len(), 1);
     }
 }

@@ -16,7 +16,7 @@ const GRACE: Duration = Duration::from_secs(8);
 /// which is long to wait for a mistyped name.
 const PULL: Duration = Duration::from_secs(3);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RunningPod {
     pub(crate) namespace: String,
     pub(crate) name: String,
