@@ -189,8 +189,8 @@ impl Xray {
             heading: "Hops of a request and of its answer",
             about: "in the order in which packets meet them, on one scale. In full colour what \
                     takes another time than in the first network; the dashed line is where that \
-                    one ends. What is hollow is in no hop; where nothing is, hops add up to the \
-                    time beside them or to more.",
+                    one ends. What is hollow is in no hop; where nothing is, hops add up to more \
+                    than the time beside them.",
             bars: bars.collect(),
         }
     }
