@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use plumbline_harness::{Path, PathSnapshot, Side, TargetError};
-use plumbline_protocol::{LocalAddress, Survey};
+use plumbline_protocol::{LocalAddress, Survey, SurveyedDevice};
 
 use super::allowed::PathTrials;
 use super::drops::Drops;
@@ -154,9 +154,17 @@ fn probe(
     let after = path.snapshot()?;
     let late = surveys(posts)?;
     let most = f64::from(sent.sent) * MOST;
-    let mut crossed = BTreeMap::new();
+    let (mut crossed, mut sent_by) = (BTreeMap::new(), BTreeMap::new());
     for (post, (early, late)) in posts.all().iter().zip(early.iter().zip(&late)) {
-        crossed.insert(post.name.clone(), moved(early, late, most));
+        let at_least = |count: fn(&SurveyedDevice) -> u64| {
+            let gained = gained(early, late, count).into_iter();
+            // Nothing was sent: nothing was carried.
+            let many = gained.filter(|(_, more)| most > 0.0 && *more as f64 >= most);
+            many.map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
+        };
+        let name = &post.name;
+        crossed.insert(name.clone(), at_least(|it| it.rx_packets + it.tx_packets));
+        sent_by.insert(name.clone(), at_least(|it| it.tx_packets));
     }
     let at_end = posts.all().iter().position(|it| std::ptr::eq(it, way.to));
     let overrun = at_end.map_or(0, |at| {
@@ -172,22 +180,24 @@ fn probe(
         overrun,
         carried: carried(path, &before, &after, is_there),
         crossed,
+        sent_by,
         dropped,
     })
 }
 
-/// The devices that carried at least so many packets between two surveys.
-fn moved(early: &Survey, late: &Survey, most: f64) -> Vec<String> {
-    let packets = |survey: &Survey, name: &str| {
-        let found = survey.devices.iter().find(|it| it.name == name);
-        found.map_or(0, |it| it.rx_packets + it.tx_packets)
+/// How much a count of each device grew between two surveys.
+fn gained<'a>(
+    early: &Survey,
+    late: &'a Survey,
+    count: fn(&SurveyedDevice) -> u64,
+) -> Vec<(&'a str, u64)> {
+    let before = |device: &SurveyedDevice| {
+        let found = early.devices.iter().find(|it| it.name == device.name);
+        found.map_or(0, count)
     };
-    let names = late.devices.iter().map(|it| it.name.clone());
-    let gained = |name: &String| packets(late, name).saturating_sub(packets(early, name));
-    // Nothing was sent: nothing was carried.
-    names
-        .filter(|name| most > 0.0 && gained(name) as f64 >= most)
-        .collect()
+    let devices = late.devices.iter();
+    let gained = devices.map(|it| (it.name.as_str(), count(it).saturating_sub(before(it))));
+    gained.collect()
 }
 
 /// How many packets each device of the path carried one way between two snapshots, in the

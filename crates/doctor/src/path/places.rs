@@ -47,34 +47,60 @@ fn checksums(seen: &PathSeen) -> Finding {
         return Finding::good("checksums", "none was wrong");
     };
     let evidence = format!("packets with wrong checksums arrived: {wrong}");
-    // Those whose packets arrive so, and that leave the sums to what follows.
-    let ends = seen.places.iter().filter_map(|place| {
-        let mut ways = seen.ways.iter();
-        let way = ways.find(|way| way.to == place.name && grown(place).is_some())?;
-        let sender = seen.places.iter().find(|it| it.name == way.from)?;
-        let off = &sender.device(&way.device)?.switched_off;
-        let is_left = !off.iter().any(|it| it.starts_with("tx-checksum"));
-        is_left.then_some(way)
-    });
-    let ends: Vec<&WaySeen> = ends.collect();
-    let remedy = match ends.is_empty() {
-        true => {
+    let wrong = seen.places.iter().filter(|it| grown(it).is_some());
+    let senders: Vec<_> = wrong.flat_map(|place| senders(seen, place)).collect();
+    // Those that leave the sums to what follows.
+    let leaves = |(_, device): &&(&PlaceSeen, &SurveyedDevice)| {
+        let mut off = device.switched_off.iter();
+        !off.any(|it| it.starts_with("tx-checksum"))
+    };
+    let leaving: Vec<_> = senders.iter().filter(leaves).collect();
+    let remedy = match (senders.is_empty(), leaving.is_empty()) {
+        (true, _) => {
+            "who has computed them is not seen: find out who changes packets on the way, and \
+             whether a sender leaves them to a card or a tunnel that spoils them"
+        }
+        (false, true) => {
             "the sender's stack has computed them, so somebody on the way spoils them: find out \
              who changes packets, and update drivers and kernels there"
         }
-        false => {
+        (false, false) => {
             "have the stack compute them before the tunnel or card; then update the driver or the \
              kernel that spoils them"
         }
     };
-    let off = |found: Finding, way: &&WaySeen| {
-        found.by(&way.from, format!("ethtool -K {} tx off", way.device))
-    };
     let found = Finding::bad("checksums", evidence, remedy);
-    match ends.is_empty() {
-        true => found.shown_by("each place on the way", ["nft -a list ruleset"]),
-        false => ends.iter().fold(found, off),
+    if leaving.is_empty() {
+        return found.shown_by("each place on the way", ["nft -a list ruleset"]);
     }
+    leaving.iter().fold(found, |found, (place, device)| {
+        found.by(&place.name, switch(&device.name, &["tx"], "off"))
+    })
+}
+
+/// The devices by which that left which a place takes for itself: those of the other end; or of the
+/// node behind that, of a place between both, which takes what a tunnel has brought. None where they
+/// are not seen.
+fn senders<'a>(seen: &'a PathSeen, place: &PlaceSeen) -> Vec<(&'a PlaceSeen, &'a SurveyedDevice)> {
+    let end = |name: &str| seen.places.iter().find(|it| it.name == name);
+    if let Some(way) = seen.ways.iter().find(|way| way.to == place.name) {
+        let sender = end(&way.from).and_then(|it| Some((it, it.device(&way.device)?)));
+        return sender.into_iter().collect();
+    }
+    let is_end = |it: &PlaceSeen| seen.ways.iter().any(|way| way.from == it.name);
+    let mut nodes = seen.places.iter().filter(|it| !is_end(it));
+    let first = nodes.next();
+    let last = nodes.next_back();
+    let mut senders = Vec::new();
+    for (way, node) in seen.ways.iter().zip([first, last]) {
+        let Some(node) = node.filter(|it| it.name != place.name) else {
+            continue;
+        };
+        let trains = way.trains.iter().take(1);
+        let names = trains.filter_map(|it| it.sent_by.get(&node.name)).flatten();
+        senders.extend(names.filter_map(|name| Some((node, node.device(name)?))));
+    }
+    senders
 }
 
 fn tracking(places: &[PlaceSeen]) -> Finding {
@@ -437,6 +463,76 @@ mod tests {
         let commands = is_wrong(&filtered, "reverse path filter", says);
         let all = "node1: sysctl -w net/ipv4/conf/all/rp_filter=0";
         assert_eq!(commands, [all, off]);
+    }
+
+    /// A path over a tunnel between two nodes, with wrong checksums in one place.
+    fn spoiled(place: &str) -> PathSeen {
+        let mut seen = healthy();
+        let names = ["pod1", "node1", "node2", "pod2"];
+        let node = seen.places.remove(0);
+        seen.places = names
+            .map(|it| PlaceSeen {
+                name: it.to_owned(),
+                ..node.clone()
+            })
+            .into();
+        for (way, [from, to]) in seen
+            .ways
+            .iter_mut()
+            .zip([["pod1", "pod2"], ["pod2", "pod1"]])
+        {
+            (way.from, way.to) = (from.to_owned(), to.to_owned());
+            way.device = "eth0".to_owned();
+        }
+        let wrong = seen.places.iter_mut().find(|it| it.name == place);
+        let counters = &mut wrong.expect("one of the four").after.counters;
+        counters.insert("Udp.InCsumErrors".to_owned(), 7);
+        for (way, node) in seen.ways.iter_mut().zip(["node1", "node2"]) {
+            let devices = vec!["eth1".to_owned(), "eth0".to_owned()];
+            way.trains[0].sent_by.insert(node.to_owned(), devices);
+        }
+        seen
+    }
+
+    /// Has the stack of a place compute checksums before a device.
+    fn computes(seen: &mut PathSeen, place: &str, device: usize) {
+        let place = seen.places.iter_mut().find(|it| it.name == place);
+        let devices = &mut place.expect("one of the four").after.devices;
+        devices[device].switched_off = vec!["tx-checksum-ip-generic".to_owned()];
+    }
+
+    #[track_caller]
+    fn remedy(seen: &PathSeen, says: &str) {
+        let found = checksums(seen);
+        assert!(found.remedy.is_some_and(|it| it.contains(says)), "{says}");
+        assert!(found.commands.is_empty(), "{:?}", found.commands);
+    }
+
+    #[test]
+    fn checksums_are_computed_early_where_a_sender_leaves_them_to_a_device() {
+        const EARLY: &str = "the sender's stack has computed them";
+        let mut end = spoiled("pod2");
+        let commands = is_wrong(&end, "checksums", "7 Udp.InCsumErrors in pod2");
+        assert_eq!(commands, ["pod1: ethtool -K eth0 tx off"]);
+        computes(&mut end, "pod1", 0);
+        remedy(&end, EARLY);
+        // What a tunnel brings to a node is the other node's.
+        let mut tunnel = spoiled("node2");
+        let says = "7 Udp.InCsumErrors in node2";
+        let commands = is_wrong(&tunnel, "checksums", says);
+        let [inner, outer] = ["eth1", "eth0"].map(|it| format!("node1: ethtool -K {it} tx off"));
+        assert_eq!(commands, [inner, outer.clone()]);
+        computes(&mut tunnel, "node1", 1);
+        assert_eq!(is_wrong(&tunnel, "checksums", says), [outer]);
+        computes(&mut tunnel, "node1", 0);
+        remedy(&tunnel, EARLY);
+        let back = is_wrong(&spoiled("node1"), "checksums", "in node1");
+        assert!(back.iter().all(|it| it.starts_with("node2: ")), "{back:?}");
+        assert_eq!(back.len(), 2);
+        // Between two places nobody is asked who is not seen.
+        let mut unseen = spoiled("node2");
+        unseen.ways[0].trains[0].sent_by.clear();
+        remedy(&unseen, "who has computed them is not seen");
     }
 
     #[test]

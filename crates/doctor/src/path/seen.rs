@@ -69,6 +69,8 @@ pub(super) struct TrainSeen {
     pub(super) carried: Vec<(String, u64)>,
     /// Of each place, the devices that carried about as many as were sent.
     pub(super) crossed: BTreeMap<String, Vec<String>>,
+    /// Of these, the devices by which it left the place.
+    pub(super) sent_by: BTreeMap<String, Vec<String>>,
     /// What of it the kernel dropped, and why; or words for why that was not seen. `None` where
     /// nobody looked.
     pub(super) dropped: Option<Result<Vec<DroppedThere>, String>>,
