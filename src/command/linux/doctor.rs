@@ -39,12 +39,13 @@ fn findings(args: &mut DoctorArgs) -> anyhow::Result<Vec<Finding>> {
     let word = if words.len() == 1 { &*words[0] } else { "" };
     let trials = PathTrials {
         of_this_kernel: kind == TargetKind::Lab,
+        typed: std::env::args().skip(1).collect(),
         ..args.trials
     };
     if trials.tracing && kind != TargetKind::Kubernetes {
         return refused("--allow-tracing is of a cluster: say --target kubernetes too");
     }
-    let examined = |path: &dyn Path| examine_path(path, trials);
+    let examined = |path: &dyn Path| examine_path(path, &trials);
     if kind == TargetKind::Lab {
         if word.is_empty() {
             return refused("the path of which network? Such as --path vxlan");

@@ -33,7 +33,7 @@ type WatchedTrain = (
 impl<'a> Drops<'a> {
     /// What may watch this path.
     pub(super) fn open(
-        allowed: PathTrials,
+        allowed: &PathTrials,
         path: &dyn Path,
         posts: &'a Posts,
     ) -> Result<Self, TargetError> {

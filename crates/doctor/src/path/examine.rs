@@ -42,7 +42,7 @@ const MOST: f64 = 0.8;
 const OVERRUNS: [&str; 2] = ["Udp.RcvbufErrors", "Udp6RcvbufErrors"];
 
 /// Sees what becomes of packets on a path, and tries what is allowed.
-pub(super) fn see(path: &dyn Path, allowed: PathTrials) -> Result<PathSeen, TargetError> {
+pub(super) fn see(path: &dyn Path, allowed: &PathTrials) -> Result<PathSeen, TargetError> {
     refuse_front(path)?;
     let posts = Posts::start(path)?;
     let mut drops = Drops::open(allowed, path, &posts)?;
@@ -95,6 +95,7 @@ pub(super) fn see(path: &dyn Path, allowed: PathTrials) -> Result<PathSeen, Targ
     let name = client.resolve(NAMES, NAME_PATIENCE)?;
     let places = posts.all().iter().zip(before.into_iter().zip(after));
     Ok(PathSeen {
+        command: allowed.command(),
         ways,
         places: places
             .map(|(post, (before, after))| PlaceSeen {
@@ -155,6 +156,7 @@ fn probe(
     let late = surveys(posts)?;
     let most = f64::from(sent.sent) * MOST;
     let (mut crossed, mut sent_by) = (BTreeMap::new(), BTreeMap::new());
+    let mut device_drops = Vec::new();
     for (post, (early, late)) in posts.all().iter().zip(early.iter().zip(&late)) {
         let at_least = |count: fn(&SurveyedDevice) -> u64| {
             let gained = gained(early, late, count).into_iter();
@@ -165,6 +167,9 @@ fn probe(
         let name = &post.name;
         crossed.insert(name.clone(), at_least(|it| it.rx_packets + it.tx_packets));
         sent_by.insert(name.clone(), at_least(|it| it.tx_packets));
+        let dropped = gained(early, late, |it| it.dropped).into_iter();
+        let dropped = dropped.filter(|(_, more)| *more > 0);
+        device_drops.extend(dropped.map(|(device, more)| (format!("{device} of {name}"), more)));
     }
     let at_end = posts.all().iter().position(|it| std::ptr::eq(it, way.to));
     let overrun = at_end.map_or(0, |at| {
@@ -182,6 +187,7 @@ fn probe(
         crossed,
         sent_by,
         dropped,
+        device_drops,
     })
 }
 

@@ -30,17 +30,15 @@ pub(super) fn ways(seen: &PathSeen) -> Vec<Finding> {
         return findings;
     }
     findings.extend(sizes(ways));
-    findings.extend(either(ways, loss, || {
-        let trains = || open.iter().flat_map(|way| &way.trains);
-        let sent: u32 = trains().map(|train| train.sent.sent).sum();
-        let lost: u64 = trains().map(TrainSeen::lost).sum();
-        // What is lost once only is no fault of the path.
-        let evidence = match lost {
-            0 => format!("none of {sent} datagrams"),
-            _ => format!("{lost} of {sent} datagrams, and none when they were sent again"),
-        };
-        Finding::good("loss", evidence).with(Certainty::Sampled)
-    }));
+    // It may be the card of either end.
+    let cards = |found: Finding| {
+        let known = ways.iter().filter(|way| !way.device.is_empty());
+        known.fold(found, |found, way| {
+            found.shown_by(&way.from, [format!("ethtool -S {}", way.device)])
+        })
+    };
+    let lost = |way: &WaySeen| loss(way).map(cards);
+    findings.extend(either(ways, lost, || few_lost(&open)));
     findings.extend(either(ways, order, || {
         Finding::good("order", "datagrams arrive as they were sent").with(Certainty::Sampled)
     }));
@@ -53,7 +51,7 @@ pub(super) fn ways(seen: &PathSeen) -> Vec<Finding> {
             findings.push(Finding::good("MSS", segments(ways)));
         }
         findings.extend(small);
-        findings.extend(either(ways, stall, || flow(ways)));
+        findings.extend(either(ways, |way| stall(way, seen), || flow(ways)));
     }
     findings
 }
@@ -116,21 +114,31 @@ fn lost_where(train: &TrainSeen) -> Option<String> {
     (worst.0 * 2 >= train.lost().max(1)).then_some(worst.1)
 }
 
-/// Where the kernel says that it dropped datagrams of one way, and why.
+/// Where the kernel says that it dropped datagrams of one way, and why; and which devices counted
+/// drops meanwhile.
 fn dropped(way: &WaySeen) -> String {
     let Some(train) = way.trains.iter().find(|it| it.lost() > 0) else {
         return String::new();
     };
-    match &train.dropped {
+    let counted = train.device_drops.iter();
+    let counted: Vec<String> = counted.map(|(at, by)| format!("{by} at {at}")).collect();
+    let counted = match counted.is_empty() {
+        true => String::new(),
+        false => format!("; devices counted drops or errors: {}", counted.join(", ")),
+    };
+    let seen = match &train.dropped {
         None => String::new(),
         Some(Err(needs)) => format!("; why the kernel dropped them is not seen: {needs}"),
-        Some(Ok(of)) if of.is_empty() => "; the kernel dropped none of them itself".to_owned(),
+        Some(Ok(of)) if of.is_empty() => {
+            "; none of them was seen to be dropped by the kernel".to_owned()
+        }
         Some(Ok(of)) => {
             let say = |it: &DroppedThere| format!("{} at {} ({})", it.packets, it.at, it.reason);
             let each: Vec<String> = of.iter().map(say).collect();
             format!("; the kernel dropped {}", each.join(", "))
         }
-    }
+    };
+    seen + &counted
 }
 
 /// The longest packets each way.
@@ -238,15 +246,22 @@ fn loss(way: &WaySeen) -> Option<Finding> {
         each.join(", then ")
     );
     let remedy = "find out which rule, queue, buffer or card takes them where they end";
-    let looks = [
-        RULES,
-        "ip -s -s link",
-        QUEUES,
-        "nstat -az",
-        "ethtool -S CARD",
-    ];
+    let looks = [RULES, "ip -s -s link", QUEUES, "nstat -az"];
     let found = Finding::bad("loss", evidence, remedy).shown_by("the place where they end", looks);
     Some(found.with(Certainty::Sampled))
+}
+
+/// What is said of losses that are no finding.
+fn few_lost(open: &[&WaySeen]) -> Finding {
+    let trains = || open.iter().flat_map(|way| &way.trains);
+    let sent: u32 = trains().map(|train| train.sent.sent).sum();
+    let lost: u64 = trains().map(TrainSeen::lost).sum();
+    // What is lost once only is no fault of the path.
+    let evidence = match lost {
+        0 => format!("none of {sent} datagrams"),
+        _ => format!("{lost} of {sent} datagrams, and none when they were sent again"),
+    };
+    Finding::good("loss", evidence).with(Certainty::Sampled)
 }
 
 fn order(way: &WaySeen) -> Option<Finding> {
@@ -309,32 +324,35 @@ fn segments([there, back]: &[WaySeen; 2]) -> String {
 }
 
 /// A stream that is not connected, or that hardly gets on, which nothing else explains.
-fn stall(way: &WaySeen) -> Option<Finding> {
+fn stall(way: &WaySeen, seen: &PathSeen) -> Option<Finding> {
     let stream = &way.stream;
+    if let Some(why) = &stream.refused {
+        // Whatever else is wrong: what opens a connection is short, and sent again when lost.
+        let name = way.name();
+        let evidence = format!("{name}, no connection, though datagrams arrive: {why}");
+        let found = Finding::bad("TCP", evidence, "find out who lets no TCP through");
+        let found = found.shown_by(EACH, [RULES, "iptables-save"]);
+        return Some(found.with(Certainty::Sampled));
+    }
     // Segments that all are lost are sent again after 200 ms and more, so only a few times.
     let is_stuck = stream.acked == 0 || stream.retransmits >= MANY_RETRANSMITS;
     let is_slow = stream.acked < LEAST_STREAM && is_stuck;
-    let (evidence, remedy, (place, looks)) = match &stream.refused {
-        // Whatever else is wrong: what opens a connection is short, and sent again when lost.
-        Some(why) => (
-            format!(
-                "{}, no connection, though datagrams arrive: {why}",
-                way.name()
-            ),
-            "find out who lets no TCP through",
-            (EACH, &[RULES, "iptables-save"][..]),
-        ),
-        None if is_slow && explained(way).is_none() => (
-            format!("{}, though datagrams arrive", brought(way)),
-            "try whether an offload is broken",
-            (
-                "this shell",
-                &["plumbline doctor --path … --try-offloads"][..],
-            ),
-        ),
-        None => return None,
+    if !is_slow || explained(way).is_some() {
+        return None;
+    }
+    let evidence = format!("{}, though datagrams arrive", brought(way));
+    let found = match seen.trials {
+        None => {
+            let command = format!("{} --try-offloads", seen.command);
+            let remedy = "try whether an offload is broken";
+            Finding::bad("TCP", evidence, remedy).shown_by("this shell", [command])
+        }
+        Some(_) => {
+            let remedy = "where the offload trial finds none that is broken, find out who drops \
+                          its segments";
+            Finding::bad("TCP", evidence, remedy).shown_by(EACH, [RULES, QUEUES])
+        }
     };
-    let found = Finding::bad("TCP", evidence, remedy).shown_by(place, looks.iter().copied());
     Some(found.with(Certainty::Sampled))
 }
 

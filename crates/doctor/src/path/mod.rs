@@ -27,7 +27,7 @@ pub use allowed::PathTrials;
 ///
 /// Agents that do not start or cannot look around, and paths on which no command can be run
 /// where remedies are to be tried. What is wrong with the path is no error.
-pub fn examine_path(path: &dyn Path, trials: PathTrials) -> Result<Vec<Finding>, TargetError> {
+pub fn examine_path(path: &dyn Path, trials: &PathTrials) -> Result<Vec<Finding>, TargetError> {
     let found = look(path, trials)?;
     match trials.remedies {
         true => remedies::tried(path, found, || look(path, trials)),
@@ -36,7 +36,7 @@ pub fn examine_path(path: &dyn Path, trials: PathTrials) -> Result<Vec<Finding>,
 }
 
 /// Looks once.
-fn look(path: &dyn Path, trials: PathTrials) -> Result<Vec<Finding>, TargetError> {
+fn look(path: &dyn Path, trials: &PathTrials) -> Result<Vec<Finding>, TargetError> {
     let seen = examine::see(path, trials)?;
     let mut findings = judge::ways(&seen);
     findings.extend(places::judge(&seen));

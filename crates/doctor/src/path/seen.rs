@@ -11,6 +11,8 @@ use plumbline_protocol::{
 /// All that was seen of a path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathSeen {
+    /// The command that looks at it, as it was typed.
+    pub(super) command: String,
     /// From the client to the server, and back.
     pub(super) ways: [WaySeen; 2],
     /// Every place that could be looked at, in the order from client to server.
@@ -74,6 +76,9 @@ pub(super) struct TrainSeen {
     /// What of it the kernel dropped, and why; or words for why that was not seen. `None` where
     /// nobody looked.
     pub(super) dropped: Option<Result<Vec<DroppedThere>, String>>,
+    /// The devices, each with its place, whose own counts of drops and errors grew meanwhile, and
+    /// by how much.
+    pub(super) device_drops: Vec<(String, u64)>,
 }
 
 /// Datagrams that the kernel dropped in one place.

@@ -48,6 +48,7 @@ fn way(from: &str, to: &str) -> WaySeen {
 
 fn healthy() -> PathSeen {
     PathSeen {
+        command: "plumbline doctor --path vxlan".to_owned(),
         ways: [way("pod1", "pod2"), way("pod2", "pod1")],
         ..PathSeen::default()
     }
@@ -273,4 +274,51 @@ fn streams_that_hardly_get_on_are_not_called_good() {
     let mut slow = healthy();
     slow.ways[0].stream.acked = 2_000;
     not_known(&slow, "0 segments again, as over a slow link");
+}
+
+/// What shows where to look, of the finding of a check.
+fn looks(seen: &PathSeen, check: &str) -> Vec<String> {
+    let found = ways(seen).into_iter().filter(|it| it.what == check);
+    let looks = found.flat_map(|it| it.looks);
+    looks
+        .map(|it| format!("{}: {}", it.place, it.command))
+        .collect()
+}
+
+#[test]
+fn what_shows_where_to_look_names_devices_and_the_command_as_it_was_typed() {
+    let mut lossy = healthy();
+    lossy.ways[0].trains[0].taken.arrived = 470;
+    lossy.ways[1].device = "wg0".to_owned();
+    let shown = looks(&lossy, "loss");
+    let cards = ["pod1: ethtool -S eth0", "pod2: ethtool -S wg0"];
+    assert!(shown.ends_with(&cards.map(str::to_owned)), "{shown:?}");
+    let mut stuck = healthy();
+    stuck.ways[0].stream.acked = 0;
+    let again = "this shell: plumbline doctor --path vxlan --try-offloads";
+    assert_eq!(looks(&stuck, "TCP"), [again]);
+    stuck.trials = Some(Vec::new());
+    let shown = looks(&stuck, "TCP");
+    assert!(shown.iter().all(|it| it.starts_with(EACH)), "{shown:?}");
+}
+
+#[test]
+fn devices_that_count_drops_are_named_where_datagrams_are_lost() {
+    let mut seen = healthy();
+    let drops = vec![("eth0 of node1".to_owned(), 30)];
+    seen.ways[0].trains[0].device_drops = drops;
+    assert_eq!(wrong(&seen), [], "others may have sent those");
+    seen.ways[0].trains[0].taken.arrived = 470;
+    let says = "; devices counted drops or errors: 30 at eth0 of node1";
+    is_wrong(&seen, "loss", &[says]);
+    seen.ways[0].trains[0].taken.arrived = 0;
+    is_wrong(&seen, "reach", &[says]);
+}
+
+#[test]
+fn what_no_program_saw_the_kernel_drop_is_not_said_to_have_gone_elsewhere() {
+    let mut seen = healthy();
+    seen.ways[0].trains[0].taken.arrived = 470;
+    seen.ways[0].trains[0].dropped = Some(Ok(Vec::new()));
+    is_wrong(&seen, "loss", &["none of them was seen to be dropped"]);
 }
