@@ -86,6 +86,12 @@ fn bad_usage_is_64() {
     );
     refused(&["lab", "up", "vxlan", "--family", "5"], 64, &["family"]);
     refused(&["doctor", "--fault", "loss"], 64, &["--path"]);
+    refused(&["doctor", "--cni-bin", "/opt/cni"], 64, &["--path"]);
+    for of_runs in ["--awake", "--tune"] {
+        refused(&["doctor", of_runs], 64, &[of_runs, "of runs"]);
+        let path = ["doctor", "--path", "vxlan", of_runs];
+        refused(&path, 64, &[of_runs, "of runs"]);
+    }
     refused(&["doctor", "--path"], 64, &["--path vxlan"]);
     refused(&["doctor", "--path", "a", "b"], 64, &["--path vxlan"]);
     refused(&["doctor", "--target", "hosts"], 64, &["--path"]);

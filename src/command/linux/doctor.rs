@@ -29,8 +29,13 @@ pub(crate) fn run(mut args: DoctorArgs) -> anyhow::Result<ExitCode> {
 
 fn findings(args: &mut DoctorArgs) -> anyhow::Result<Vec<Finding>> {
     let kind = target::kind(&args.target, None)?;
+    let in_lab = &args.target.lab;
+    if args.target.cluster.allow_tuning || in_lab.awake || in_lab.tune {
+        return refused("--awake, --tune and --allow-tuning are of runs: doctor sets nothing");
+    }
+    let cni_bin = &in_lab.cni_bin;
     let Some(words) = args.path.take() else {
-        return match args.flags.0.is_empty() && args.target.target.is_none() {
+        return match args.flags.0.is_empty() && args.target.target.is_none() && cni_bin.is_empty() {
             true => Ok(examine()),
             false => refused("these flags are of a path: say --path too"),
         };
@@ -56,16 +61,10 @@ fn findings(args: &mut DoctorArgs) -> anyhow::Result<Vec<Finding>> {
                 "--path looks at a path as it is: leave out services, policies and neighbours",
             );
         }
-        let cni_bin = &args.target.lab.cni_bin;
         return lab::on(&scene, cni_bin, args.fault, |it, _| Ok(examined(it)?));
     }
-    if args.target.cluster.allow_tuning {
-        return refused("--allow-tuning is of runs: nothing is set on nodes that are looked at");
-    }
     if args.fault.is_some() || trials.remedies {
-        return refused(
-            "faults are planted, and remedies tried, in a lab only: leave out --target",
-        );
+        return refused("plant faults, and try remedies, in a lab only: leave out --target");
     }
     let network = match (word, kind) {
         ("", TargetKind::Kubernetes) => "pod",
