@@ -40,10 +40,16 @@ pub(crate) fn table(summary: &Summary, section: &Section) -> Option<Table> {
         let trials = middle.and_then(|it| it.over_trials);
         row.push(spread(trials, number::duration));
         row.extend(shown.iter().map(|(name, _)| or_none(middle_ns(of, name))));
-        row.push(match of.pods - of.up {
-            0 => of.pods.to_string(),
-            without => format!("{}, {without} without network", of.pods),
-        });
+        let mut pods = of.pods.to_string();
+        for (count, what) in [
+            (of.pods - of.up, "without network"),
+            (of.up - of.whole, "without some other phase"),
+        ] {
+            if count > 0 {
+                pods += &format!(", {count} {what}");
+            }
+        }
+        row.push(pods);
         row
     };
     let rows: Vec<Vec<String>> = launched.iter().map(row).collect();

@@ -2,7 +2,9 @@
 
 use std::iter;
 
-use plumbline_record::{LaunchObservation, LimiterWait, Observation, PodLaunch, Trial};
+use plumbline_record::{
+    LaunchObservation, LimiterWait, Observation, PodLaunch, READY, SANDBOX, Trial,
+};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs, percentile_ranks};
 
 use super::LEVEL;
@@ -20,7 +22,8 @@ pub struct LaunchSummary {
     /// Those that a cluster showed as ready.
     pub ready: usize,
     /// Those of which all is there: packets had passed both ways, nothing of the pod was left at
-    /// its end, and where a cluster placed it, that showed it as ready.
+    /// its end, where a cluster placed it, that showed it as ready, and it has each phase that
+    /// another pod was seen to have: accepted, scheduled, its namespace, its sandbox, running.
     pub whole: usize,
     /// Why it was not seen when a cluster's nodes called their network's plugins.
     pub calls_unseen: Option<String>,
@@ -123,12 +126,15 @@ impl LaunchSummary {
             let pods = launches.iter().flat_map(|(_, seen)| &seen.pods);
             pods.filter(|pod| is_one(pod)).count()
         };
+        let phases = seen_phases(&launches);
+        let pods = launches.iter().flat_map(|(_, seen)| &seen.pods);
+        let whole = pods.filter(|pod| is_whole(pod, &phases)).count();
         let noted = |at: usize| up.get(at).map(|(_, pod)| pod.clone());
         Some(Self {
             pods: launches.iter().map(|(_, seen)| seen.pods.len()).sum(),
             up: up.len(),
             ready: count(|pod| pod.ready_ns().is_some()),
-            whole: count(is_whole),
+            whole,
             calls_unseen: launches.iter().find_map(|it| it.1.calls_unseen.clone()),
             limiter: limiter(&launches),
             times: times.into(),
@@ -145,9 +151,37 @@ impl LaunchSummary {
     }
 }
 
-fn is_whole(pod: &PodLaunch) -> bool {
+/// The phases of a start that a cluster shows, or its nodes: not all of them do.
+const PHASES: [&str; 6] = [
+    "accepted",
+    "scheduled",
+    "namespace",
+    SANDBOX,
+    "running",
+    READY,
+];
+
+fn has_phase(pod: &PodLaunch, phase: &str) -> bool {
+    let mut steps = pod.placed.iter().chain(&pod.steps).chain(&pod.shown);
+    match phase {
+        "namespace" => pod.namespace_ns.is_some(),
+        _ => steps.any(|it| it.step == phase),
+    }
+}
+
+/// Those that some pod was seen to have.
+fn seen_phases(launches: &[(u32, &LaunchObservation)]) -> Vec<&'static str> {
+    let has = |phase: &&str| {
+        let mut pods = launches.iter().flat_map(|(_, seen)| &seen.pods);
+        pods.any(|pod| has_phase(pod, phase))
+    };
+    PHASES.into_iter().filter(has).collect()
+}
+
+fn is_whole(pod: &PodLaunch, phases: &[&str]) -> bool {
     let is_shown = pod.placed.is_empty() || pod.ready_ns().is_some();
-    pod.up_ns().is_some() && is_shown && pod.release_ns().is_some()
+    let is_over = pod.up_ns().is_some() && is_shown && pod.release_ns().is_some();
+    is_over && phases.iter().all(|phase| has_phase(pod, phase))
 }
 
 /// The sums over all trials.

@@ -2,7 +2,7 @@
 
 use plumbline_experiment::{Launch, Task};
 use plumbline_record::{
-    GateFailure, LaunchObservation, LaunchStep, PodLaunch, PodRelease, READY, Run, Trial,
+    GateFailure, LaunchObservation, LaunchStep, PodLaunch, PodRelease, READY, Run, SANDBOX, Trial,
     TrialStatus, What,
 };
 use plumbline_report::terminal::{self, Style};
@@ -253,5 +253,46 @@ fn a_pod_that_never_had_its_network_is_the_slowest() {
     let launch = summary.treatments[0].launch.as_ref().unwrap();
     assert_eq!((launch.pods, launch.up, launch.whole), (1_000, 990, 980));
     let page = html::render(&summary, &run, &trials);
-    assert!(page.contains("10 without network"));
+    assert!(page.contains("10 without network, 10 without some other phase"));
+}
+
+/// What no pod was seen to have, the run could not see.
+#[test]
+fn a_pod_without_a_phase_that_others_have_is_not_whole() {
+    type Change = fn(usize, &mut PodLaunch);
+    let whole = |change: Change| {
+        let (run, mut trials) = run();
+        for trial in &mut trials {
+            let observation = trial.observation.as_mut().unwrap();
+            if let What::Launch(seen) = &mut observation.what {
+                for (at, pod) in seen.pods.iter_mut().enumerate() {
+                    pod.placed = vec![step("accepted", 1_200_000), step("scheduled", 1_500_000)];
+                    pod.steps.push(step(SANDBOX, pod.steps[1].ended_ns));
+                    let ready = pod.up_ns().unwrap() + 70 * MS;
+                    pod.shown = vec![step("running", ready), step(READY, ready)];
+                    change(at, pod);
+                }
+            }
+        }
+        let summary = Summary::new(&run, &trials);
+        summary.treatments[0].launch.as_ref().unwrap().whole
+    };
+    let cases: [(Change, usize); 7] = [
+        (|_, _| (), 1_000),
+        (|at, pod| pod.placed.truncate(1 + at.min(1)), 990),
+        (
+            |at, pod| pod.namespace_ns = pod.namespace_ns.filter(|_| at > 0),
+            990,
+        ),
+        (|at, pod| pod.steps.truncate(2 + at.min(1)), 990),
+        (
+            |at, pod| pod.shown.retain(|it| at > 0 || it.step == READY),
+            990,
+        ),
+        (|_, pod| pod.namespace_ns = None, 1_000),
+        (|_, pod| pod.shown.retain(|it| it.step == READY), 1_000),
+    ];
+    for (at, (change, expected)) in cases.into_iter().enumerate() {
+        assert_eq!(whole(change), expected, "{at}");
+    }
 }
