@@ -333,7 +333,9 @@ fn charts(summary: &Summary, section: &Section, spread: Option<&Distribution>) -
         (
             "Start of the pod in the middle",
             "Of each network the pod that half of all pods were no slower than, from its intended \
-             start until packets had passed both ways. A colour changes where a step ended.",
+             start until packets had passed both ways, which is the figure, and in a cluster on \
+             until that shows it as ready, to the right of the upright line. A colour changes \
+             where a step ended.",
             chart::waterfall(summary, section, |it| it.middle.as_ref()),
         ),
         (

@@ -41,6 +41,10 @@ pub(in crate::html) fn waterfall(
             name_row(svg, treatment, middle);
             stack(svg, parts, &axis, y);
             let total = noted.pod.up_ns().unwrap_or_default() as f64;
+            if parts.last().is_some_and(|last| last.to_ns as f64 > total) {
+                let up = axis.at(total);
+                svg.line("mark", (up, y + 2.0), (up, y + ROW - 2.0));
+            }
             let at = (RIGHT + 12.0, middle + 4.5);
             svg.text("value", at, Anchor::Start, &number::duration(total));
         });
@@ -68,7 +72,7 @@ fn stack(svg: &mut Svg, parts: &[LaunchPart<'_>], axis: &Axis, y: f64) {
 fn legend(svg: &mut Svg) {
     let mut x = LABELS;
     for (name, classes) in [
-        ("lag, cluster", &["margin"][..]),
+        ("lag, what a cluster shows", &["margin"][..]),
         ("namespace, program", &["k4"][..]),
         ("steps of the network", &STEPS[..]),
         ("first packets", &["k3"][..]),
@@ -78,7 +82,7 @@ fn legend(svg: &mut Svg) {
             x += 11.0;
         }
         svg.text("tick", (x + 6.0, 16.0), Anchor::Start, name);
-        x += 29.0 + 7.5 * name.len() as f64;
+        x += 27.0 + 6.6 * name.len() as f64;
     }
 }
 
