@@ -22,7 +22,6 @@ import json
 import math
 import os
 import pathlib
-import re
 import subprocess
 
 import run_record
@@ -46,6 +45,8 @@ WORKS = {
     "calico-felix": "curl -sf localhost:9099/readiness",
     "cilium-agent": "curl -sf localhost:9879/healthz",
 }
+# The experiments of launches, each with what it is called.
+LAUNCHED = {"Two pods a second": "clusters", "Five, twenty and fifty a second": "faster"}
 FLOWS = {"standing": "standing connections", "new": "new connections", "datagram": "datagrams"}
 
 
@@ -73,10 +74,6 @@ def spread(of):
 
 def treatments(program, directory):
     return json.loads(run_record.report(program, directory, "json"))["treatments"]
-
-
-def slug(label):
-    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
 
 
 def named(label, treatments):
@@ -122,7 +119,7 @@ def launched(label, treatment):
     return [
         label,
         pace(treatment),
-        *(f"{launch[key]} of {launch['pods']}" for key in ("up", "ready")),
+        *(f"{launch[key]} of {launch['pods']}" for key in ("up", "ready", "whole")),
         within(up[0]["ns"], up[0]["low_ns"], up[0]["high_ns"]),
         spread(up[0]["over_trials_ns"]),
         *(within(one["ns"], one["low_ns"], one["high_ns"]) for one in up[1:]),
@@ -186,7 +183,7 @@ Calico, Cilium, or for flanneld and kube-proxy Flannel, and `tests/kubelab/kubel
 
 
 def launch_page(program, runs):
-    rows, halves, tails, limits, pictures, calmest = [], [], [], [], [], {}
+    rows, halves, tails, limits, pictures, single, calmest = [], [], [], [], [], [], {}
     for label, run in runs:
         all_of = named(label, treatments(program, run))
         rows += [launched(*one) for one in all_of]
@@ -196,17 +193,22 @@ def launch_page(program, runs):
         rate = lambda one: one[1]["factors"]["pods_per_second"] or math.inf
         for one in all_of:
             calmest[one[0]] = min(calmest.get(one[0], one), one, key=rate)
+        if len(run_record.read(run)["plan"]["blocks"]) == 1:
+            single += dict.fromkeys(pace(one) for _, one in all_of)
         page = run_record.report(program, run, "html")
-        pictures.append(f"{label}:\n\n" + run_record.picture(page, "Start of the slowest pod", f"launch-{slug(label)}"))
-    answers = [f"{launched(*one)[4]} on {network}, {pace(one[1])}" for network, one in calmest.items()]
+        pictures.append(f"{label}:\n\n" + run_record.pictures(page, "Start of the slowest pod", f"launch-{run_record.slug(label)}"))
+    answers = [f"{launched(*one)[5]} on {network}, {pace(one[1])}" for network, one in calmest.items()]
+    alone = f"One launch alone was made at {', '.join(single)}: what is said of it is within it, and another may differ by more.\n\n" if single else ""
     waits = "Where a network's agent shows what its plugins' requests waited in its rate limiter, which is in ADD and is no work:\n\n"
     waits = f"{waits}{chr(10).join(limits)}\n" if limits else ""
-    head = ["network", "launched", "network up", "ready", "half of them within", "over launches", "90 %", "99 %", "attach", "ADD", "first packet out", "first packet in", "until ready", "release", "watches apart"]
+    head = ["network", "launched", "network up", "ready", "phases complete", "half of them within", "over launches", "90 %", "99 %", "attach", "ADD", "first packet out", "first packet in", "until ready", "release", "watches apart"]
     write("launch", runs, f"""# How soon a pod has its network
 
 Pods begin at a rate, open loop, on the two nodes of a cluster on one machine, and each is followed until
 packets have passed to and from it, and until it is gone: [what is seen](method.md#when-a-pod-has-its-network). The
-first columns count from the moment at which a pod was to begin, with 95 % intervals within the run. *Over launches* is
+first columns count from the moment at which a pod was to begin, with 95 % intervals within the run. *Phases complete* are the
+pods of which every phase was seen that was seen of any: accepted, scheduled, its namespace, its sandbox, running, network up,
+ready and released. *Over launches* is
 the median of what half of the pods took in each launch of the run, with a 95 % interval where these are six or more. *Attach*
 and the following ones are the median lengths of single stretches. *ADD* is the part of *attach* in which the network's plugins
 work; 0.8 to 1.1 ms for each are ours, [for dating them](../tests/kubelab/README.md#what-a-plugin-takes). *Until ready*
@@ -217,7 +219,7 @@ do; what differs between networks is theirs.
 
 Half of the pods have their network within {", ".join(answers)}.
 
-{run_record.table(head, rows)}
+{alone}{run_record.table(head, rows)}
 
 How long each step took, its median over pods: until the API server had the pod, a node was chosen and the sandbox was
 begun, what the network's plugins did, and what the cluster showed afterwards:
@@ -242,7 +244,7 @@ def survive_page(program, runs):
         others += [line for one in all_of for line in beside(label, one)]
         flows += [flow for one in all_of for flow in one["survive"]["flows"]]
         page = run_record.report(program, run, "html")
-        pictures.append(f"{label}:\n\n" + run_record.picture(page, "in the worst repetition", f"survive-{slug(label)}"))
+        pictures.append(f"{label}:\n\n" + run_record.pictures(page, "in the worst repetition", f"survive-{run_record.slug(label)}"))
     head = ["event", "path", "traffic", "broken", "longest gap of a repetition", "of all", "before the event", "> 10 ms", "> 100 ms", "> 1 s", "well again"]
     write("survive", runs, f"""# What a restart of a network's programs costs
 
@@ -253,7 +255,7 @@ its median over repetitions has a 95 % interval, and beside it stand the longest
 longest that the machine made by itself in the second before the event, which is less time than there is since. The
 shares of late requests are of all in the repetitions, those before the event too. *Well again* is the time from the
 beginning of the event to the end of the last gap that was longer than 10 ms and than any before it, its median with a
-95 % interval; and in how many repetitions all was well at the end. A request that is never answered counts as later
+95 % interval; and in how many repetitions traffic was well at the end. A request that is never answered counts as later
 than 1 s, also where its neighbours are answered.
 
 Of {sum(one["connections"] for one in flows)} connections that stood, {sum(one["broken"] for one in flows)} broke. The longest
@@ -281,8 +283,8 @@ def measured(name, *words):
 
 def launches(program):
     """Launches pods on each network; runs, each with its word."""
-    for label in ("clusters", "faster"):
-        file = f"scripts/launch-{label}.toml"
+    for label, name in LAUNCHED.items():
+        file = f"scripts/launch-{name}.toml"
         yield label, measured("launch", program, "run", file, "--provision", f"{KUBELAB} up --cni {{network}}")
 
 
