@@ -52,6 +52,13 @@ pub enum Warning {
         /// Blocks that it takes.
         needed: u32,
     },
+    /// A command was repeated so few times that a rare outage is likely not among them.
+    FewRepetitions {
+        /// How many times.
+        repetitions: u32,
+        /// How many times it should be.
+        needed: u32,
+    },
     /// Treatments did not take turns, because agents have no clock in common that is
     /// known well enough.
     NoTurns {

@@ -59,6 +59,13 @@ pub fn text(warning: &Warning) -> String {
         Warning::TooFewBlocks { blocks, needed } => {
             format!("{blocks} blocks are too few for an interval; use --blocks {needed} or more")
         }
+        Warning::FewRepetitions {
+            repetitions,
+            needed,
+        } => format!(
+            "fewer than {needed} repetitions of the command ({repetitions}), so what it does now \
+             and then may not be among them; use --blocks {needed} or more"
+        ),
         Warning::RetriesExhausted { treatment } => format!(
             "{treatment} failed its validity gates in every attempt of a block, which is missing \
              from its comparison; remove what its trials failed by, and measure again"

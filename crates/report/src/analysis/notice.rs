@@ -101,7 +101,8 @@ fn doubt(warning: &Warning) -> Doubt {
         Warning::CutOff { .. }
         | Warning::DamagedLines { .. }
         | Warning::RetriesExhausted { .. }
-        | Warning::TooFewBlocks { .. } => Doubt::Missing,
+        | Warning::TooFewBlocks { .. }
+        | Warning::FewRepetitions { .. } => Doubt::Missing,
         Warning::Nodes { .. }
         | Warning::ShorterWindows { .. }
         | Warning::ClosedLoop { .. }
@@ -121,6 +122,9 @@ fn doubt(warning: &Warning) -> Doubt {
     }
 }
 
+/// How often a command is to be repeated at least.
+const REPETITIONS: usize = 10;
+
 /// What only the whole run shows.
 fn derived(run: &Run, ledger: &Ledger<'_>, is_compared: bool) -> Vec<Warning> {
     let plan = &run.plan;
@@ -138,7 +142,13 @@ fn derived(run: &Run, ledger: &Ledger<'_>, is_compared: bool) -> Vec<Warning> {
         });
     }
     let (blocks, needed) = (plan.blocks.len(), minimum_blocks(ALPHA));
-    if is_compared && blocks < needed {
+    let mut tasks = plan.treatments.iter().map(|it| &it.task);
+    if blocks < REPETITIONS && tasks.any(|it| it.survive().is_some()) {
+        derived.push(Warning::FewRepetitions {
+            repetitions: blocks as u32,
+            needed: REPETITIONS as u32,
+        });
+    } else if is_compared && blocks < needed {
         derived.push(Warning::TooFewBlocks {
             blocks: blocks as u32,
             needed: needed as u32,
@@ -253,7 +263,10 @@ fn kind(warning: &Warning) -> Discriminant<Warning> {
 fn is_said_once(warning: &Warning) -> bool {
     matches!(
         warning,
-        Warning::CutOff { .. } | Warning::TooFewBlocks { .. } | Warning::NoTurns { .. }
+        Warning::CutOff { .. }
+            | Warning::TooFewBlocks { .. }
+            | Warning::FewRepetitions { .. }
+            | Warning::NoTurns { .. }
     )
 }
 

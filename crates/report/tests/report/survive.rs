@@ -159,6 +159,19 @@ fn a_command_that_does_nothing_is_told_as_that() {
 }
 
 #[test]
+fn few_repetitions_of_a_command_are_a_warning() {
+    for (blocks, is_said) in [(10, false), (9, true), (3, true)] {
+        let (mut run, mut trials) = run();
+        run.plan.blocks.truncate(blocks);
+        trials.retain(|it| (it.block as usize) < blocks);
+        let text = markdown::render(&Summary::new(&run, &trials));
+        let said = format!("fewer than 10 repetitions of the command ({blocks})");
+        assert_eq!(text.contains(&said), is_said, "{blocks}: {text}");
+        assert!(!text.contains("too few for an interval"), "{text}");
+    }
+}
+
+#[test]
 fn scripts_get_gaps_with_intervals_and_counts() {
     let (summary, ..) = summary();
     let report = documented::read(&json::render(&summary));

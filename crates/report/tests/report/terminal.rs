@@ -227,6 +227,7 @@ fn a_warning_begins_with_what_to_do() {
         UserModeKernel {},
         ClosedLoop { outstanding: 16 },
         TooFewBlocks { blocks: 3, needed: 6 },
+        FewRepetitions { repetitions: 3, needed: 10 },
         NoTurns { why: some() },
         Steal { share: 0.02 },
         NotEnforced {
