@@ -137,7 +137,7 @@ pub static GAP_STANDING: DeclaredMetric = row("gap_standing", &[Survive], &[]);
 pub static GAP_NEW: DeclaredMetric = row("gap_new", &[Survive], &[]);
 /// The same of datagrams.
 pub static GAP_DATAGRAM: DeclaredMetric = row("gap_datagram", &[Survive], &[]);
-/// From the beginning of the command until all was well again.
+/// From the beginning of the command until traffic was well again.
 pub static WELL_AGAIN: DeclaredMetric = row("well_again", &[], &[Survive]);
 
 /// All of them, in the order in which comparisons are listed.

@@ -69,7 +69,7 @@ const MOST_LAWS: usize = 2;
 /// Slowest pods of which the terminal tells, under each workload.
 const MOST_TAILS: usize = 3;
 
-/// Networks of which the terminal tells when all was well again, under each workload.
+/// Networks of which the terminal tells when traffic was well again, under each workload.
 const MOST_SURVIVED: usize = 5;
 
 /// All chapters in reading order; none of a workload without a result.

@@ -91,14 +91,14 @@ pub(crate) fn in_words(kind: FlowKind) -> &'static str {
     }
 }
 
-/// `vxlan: the command took 309 ms (308 to 312), and all was well again 310 ms (309 to 313)
+/// `vxlan: the command took 309 ms (308 to 312), and traffic was well again 310 ms (309 to 313)
 /// after it had begun`.
 pub(crate) fn sentences(summary: &Summary, section: &Section) -> Vec<String> {
     let sentence = |(treatment, of): (&TreatmentSummary, &SurviveSummary)| {
         let label = describe::clean(&treatment.treatment.label);
         let took = spread(of.command, number::duration);
         let again = match of.repetitions - of.unwell {
-            0 => "in no repetition was all well again at the end".to_owned(),
+            0 => "in no repetition was traffic well again at the end".to_owned(),
             _ if of.unwell == 0 && of.longest_again_ns == 0.0 => {
                 "no gap was longer than those before it had begun".to_owned()
             }
@@ -108,7 +108,7 @@ pub(crate) fn sentences(summary: &Summary, section: &Section) -> Vec<String> {
                     0 => String::new(),
                     _ => format!(", in {well} of {} repetitions", of.repetitions),
                 };
-                format!("all was well again {after} after it had begun{some}")
+                format!("traffic was well again {after} after it had begun{some}")
             }
         };
         let policy = of.forbidden.as_ref();

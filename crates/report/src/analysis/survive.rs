@@ -18,7 +18,7 @@ pub struct SurviveSummary {
     pub forbidden: Option<ForbiddenSummary>,
     /// How long the command took, nanoseconds.
     pub command: Option<MedianOfRuns>,
-    /// From the beginning of the command until all was well again, nanoseconds, of the
+    /// From the beginning of the command until traffic was well again, nanoseconds, of the
     /// repetitions in which it was so at the end.
     pub well_again: Option<MedianOfRuns>,
     /// The longest of them, nanoseconds.
@@ -167,7 +167,7 @@ pub(crate) fn gap_ns(observation: &Observation, kind: FlowKind) -> Option<f64> {
     Some(seen.longest_gap_ns(kind)?.max(least_ns) as f64)
 }
 
-/// From the beginning of the command until all was well again; where it was not at the end,
+/// From the beginning of the command until traffic was well again; where it was not at the end,
 /// as long as that was waited for.
 pub(crate) fn well_again_ns(observation: &Observation) -> Option<f64> {
     let seen = observation.survive()?;

@@ -143,7 +143,7 @@ fn a_trial_without_a_gap_counts_as_what_it_can_tell() {
     assert_eq!(survive.flows[1].longest_ns, 0);
 }
 
-/// Neither does it say that all was well again after no time.
+/// Neither does it say that traffic was well again after no time.
 #[test]
 fn a_command_that_does_nothing_is_told_as_that() {
     let (run, mut trials) = run();
@@ -227,7 +227,13 @@ fn every_format_tells_what_broke() {
         2
     );
     let page = html::render(&summary, &run, &trials);
-    for text in ["Around the command", "after 1 s, or never", "class=\"k3\""] {
+    for text in [
+        "Around the command",
+        "after 1 s, or never",
+        "class=\"k3\"",
+        ">forbidden<",
+        "class=\"k1\"",
+    ] {
         assert!(page.contains(text), "{text}");
     }
     assert!(!page.contains("<down>"), "a command is text");
@@ -239,7 +245,7 @@ fn every_format_tells_what_broke() {
     for text in [&page, &markdown::render(&summary), &terminal] {
         assert!(text.contains("100 standing connections"), "{text}");
         assert!(text.contains("50 of 1000"), "{text}");
-        assert!(text.contains("all was well again"), "{text}");
+        assert!(text.contains("traffic was well again"), "{text}");
         // The terminal breaks lines.
         let words: Vec<&str> = text.split_whitespace().collect();
         let text = words.join(" ");

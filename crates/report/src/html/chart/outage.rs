@@ -1,6 +1,6 @@
 //! What became of all traffic around a command, along the time.
 
-use plumbline_record::{FlowSeries, RequestOutcome, RequestSpell};
+use plumbline_record::{FlowSeries, ProbeSeries, RequestOutcome, RequestSpell, SurviveObservation};
 
 use super::{LABELS, WIDTH, colour, grid, row_label};
 use crate::analysis::{NotedRepetition, Section, Summary, SurviveSummary, TreatmentSummary};
@@ -25,6 +25,9 @@ const FARES: [(&str, &str, RequestOutcome); 4] = [
     ("after 1 s, or never", "k3", RequestOutcome::After1S),
 ];
 
+/// What a policy forbids and got through.
+const THROUGH: (&str, &str) = ("got through", "k1");
+
 /// Rows for one repetition of each treatment; `None` where no command was run.
 pub(in crate::html) fn outage(
     summary: &Summary,
@@ -44,12 +47,14 @@ pub(in crate::html) fn outage(
         .iter()
         .map(|(_, it)| it.seen.last_ns() as f64 + since(it))
         .max_by(f64::total_cmp)?;
-    let height =
-        |(_, it): &(&TreatmentSummary, &NotedRepetition)| LINE * it.seen.flows.len() as f64 + SPACE;
+    let height = |(_, it): &(&TreatmentSummary, &NotedRepetition)| LINE * lines(&it.seen) + SPACE;
     let bottom = TOP + rows.iter().map(height).sum::<f64>();
     let axis = Axis::linear((first, last), (LABELS, RIGHT));
     let mut svg = Svg::new(WIDTH, bottom + 30.0, "Traffic around the command");
-    legend(&mut svg);
+    legend(
+        &mut svg,
+        rows.iter().any(|(_, it)| it.seen.forbidden.is_some()),
+    );
     let text = |tick: f64| match tick < 0.0 {
         true => format!("−{}", number::tick(&number::duration(-tick))),
         false => number::tick(&number::duration(tick)),
@@ -75,19 +80,48 @@ fn draw(
     top: f64,
 ) {
     let seen = &noted.seen;
-    let flows = seen.flows.len() as f64;
-    let middle = (LABELS - 14.0, top + LINE * flows / 2.0 + 4.5);
+    let height = LINE * lines(seen);
+    let middle = (LABELS - 14.0, top + height / 2.0 + 4.5);
     svg.text("label", middle, Anchor::End, &row_label(treatment));
     let at = |ns: u64| axis.at(ns as f64 - seen.begun_ns as f64);
-    for (line, flow) in seen.flows.iter().enumerate() {
-        let y = top + LINE * line as f64;
+    let mut y = top;
+    let mut name = |svg: &mut Svg, words: &str| {
+        let at = (RIGHT + 12.0, y + LINE - 4.5);
+        svg.text("tick", at, Anchor::Start, words);
+        y += LINE;
+        y - LINE
+    };
+    for flow in &seen.flows {
+        let y = name(svg, survive::short(flow.kind));
         band(svg, flow, &at, y);
-        let name = (RIGHT + 12.0, y + LINE - 4.5);
-        svg.text("tick", name, Anchor::Start, survive::short(flow.kind));
     }
-    let bottom = top + LINE * flows;
+    if let Some(series) = &seen.forbidden {
+        let y = name(svg, "forbidden");
+        openings(svg, series, &at, y);
+    }
+    let bottom = top + height;
     for ns in [seen.begun_ns, seen.ended_ns] {
         svg.line("mark", (at(ns), top - 4.0), (at(ns), bottom + 4.0));
+    }
+}
+
+/// A row for each kind of traffic, and one for what a policy forbids.
+fn lines(seen: &SurviveObservation) -> f64 {
+    (seen.flows.len() + usize::from(seen.forbidden.is_some())) as f64
+}
+
+/// Connections that a policy forbids, and upon them those that got through.
+fn openings(svg: &mut Svg, series: &ProbeSeries, at: &dyn Fn(u64) -> f64, y: f64) {
+    let ends = (series.spells.first(), series.spells.last());
+    let all = ends
+        .0
+        .zip(ends.1)
+        .map(|(first, last)| ("h0", first.first_ns, last.last_ns));
+    let opened = series.openings().map(|(from, to)| (THROUGH.1, from, to));
+    for (class, from, to) in all.into_iter().chain(opened) {
+        let (from, to) = (at(from), at(to));
+        let size = ((to - from).max(NARROWEST), LINE - 4.0);
+        svg.rect(class, (from, y + 2.0), size);
     }
 }
 
@@ -114,9 +148,10 @@ fn class(outcome: RequestOutcome) -> &'static str {
     fares.map_or("h0", |(_, class, _)| class)
 }
 
-fn legend(svg: &mut Svg) {
+fn legend(svg: &mut Svg, has_forbidden: bool) {
     let mut x = LABELS;
-    for (name, class, _) in FARES {
+    let fares = FARES.map(|(name, class, _)| (name, class));
+    for (name, class) in fares.into_iter().chain(has_forbidden.then_some(THROUGH)) {
         svg.rect(class, (x, 6.0), (11.0, 11.0));
         svg.text("tick", (x + 17.0, 16.0), Anchor::Start, name);
         x += 40.0 + 7.5 * name.len() as f64;
