@@ -184,6 +184,42 @@ fn a_node_that_carries_no_end_reboots_while_traffic_goes_on() {
     assert_eq!(inventory_in_time(&cluster, &before), before);
 }
 
+/// A program of the sender's node's network is ended as by a crash and started again. What it has
+/// written into the kernel stays, so what stands goes on.
+#[test]
+fn connections_stand_while_an_agent_of_the_network_is_restarted() {
+    let Some(cluster) = lasting() else { return };
+    let missing = "no cluster of which an agent may be restarted";
+    let Some(kubelab) = Kubelab::of_cluster(missing) else {
+        return;
+    };
+    let before = cluster.inventory();
+    let files = kubelab.exec(&cluster.workers()[0], &["ls", "/run/kubelab"]);
+    let is_there = |it: &&str| files.lines().any(|file| file == format!("{it}.pid"));
+    let mut agents = ["flanneld", "calico-felix", "cilium-agent", "kube-proxy"].into_iter();
+    let agent = agents.find(is_there);
+    let agent = agent.unwrap_or_else(|| panic!("no agent of a network: {files}"));
+    let order = |word: &str| kubelab.command(&format!("{word} $PLUMBLINE_NODE1 {agent}"));
+    let restart = format!("{} && {}", order("stop"), order("start"));
+    let file = file(&cluster, "\"pod\"", &restart, "", "");
+    let output = cluster.run(&[&file, "--allow-commands"]).output().unwrap();
+    let said = stderr(&output);
+    let (record, trials) = read(&run_directory(cluster.out()));
+    let seen = seen(&trials, &record["plan"]["treatments"][0], &said);
+    let [begun, ended] = ["begun_ns", "ended_ns"].map(|it| seen[it].as_u64().unwrap());
+    assert!(500_000_000 <= begun && begun < ended, "{agent}: {seen}");
+    let flows = seen["flows"].as_array().unwrap();
+    assert_eq!(flows.len(), 3);
+    assert_eq!(flows[0]["connections"], 100, "{agent}: {seen}");
+    for flow in flows {
+        assert_eq!(flow["broken"], 0, "{agent}: {flow}");
+        let spells = flow["spells"].as_array().unwrap();
+        let last = spells[spells.len() - 1]["last_ns"].as_u64().unwrap();
+        assert!(last > ended + 900_000_000, "{agent}: {flow}");
+    }
+    assert_eq!(inventory_in_time(&cluster, &before), before);
+}
+
 /// Whether connections that the policy forbids got through before the command and since.
 fn opened(seen: &Value) -> [bool; 2] {
     let begun = seen["begun_ns"].as_u64().unwrap();
