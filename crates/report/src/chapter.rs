@@ -162,6 +162,15 @@ fn section<'a>(
         let sentence = format!("Meanwhile the neighbours did: {}.", beside.join("; "));
         pieces.push(Piece::List(vec![sentence], 1));
     }
+    let beyond = figures::beyond_cpu(summary, section);
+    if !beyond.is_empty() {
+        let sentence = format!(
+            "Against the same beside cpu, which takes what one CPU gives on the receiver’s node \
+             and sends nothing: {}.",
+            beyond.join("; ")
+        );
+        pieces.push(Piece::List(vec![sentence], 1));
+    }
     if let Some(table) = survive::gaps(summary, section) {
         pieces.push(Piece::Table {
             title: "What the traffic survived".to_owned(),

@@ -9,7 +9,7 @@ use plumbline_experiment::metric::{Role, Traffic};
 
 use crate::analysis::{
     Comparison, Cost, Distribution, Metric, Packets, Quantity, REGISTRY, Rates, Section, Summary,
-    TreatmentSummary, metrics_among, metrics_of,
+    TreatmentSummary, leading, metrics_among, metrics_of,
 };
 use crate::{describe, number};
 
@@ -113,6 +113,23 @@ pub(crate) fn beside_neighbours(summary: &Summary, section: &Section) -> Vec<Str
         .into_iter()
         .map(|(of, neighbour)| format!("{} {}", label(of), describe::neighbour(neighbour)));
     did.collect()
+}
+
+/// What each neighbour does to the metric that orders a section's treatments, against what one
+/// that only computes does to it. Without a verdict: it is no exact measure of their CPU.
+pub(crate) fn beyond_cpu(summary: &Summary, section: &Section) -> Vec<String> {
+    let of_section = |one: &&Comparison| section.treatments.contains(&one.treatment);
+    let told = |one: &Comparison| {
+        let of = &summary.treatments[one.treatment];
+        let effect = one
+            .effect
+            .filter(|_| one.metric == leading(&of.treatment.task))?;
+        let (change, interval) = (describe::change(&effect), describe::interval(&effect)?);
+        let (name, words) = (label(of), one.metric.words);
+        Some(format!("{words} of {name} {change} ({interval})"))
+    };
+    let against = summary.against_cpu.iter();
+    against.filter(of_section).filter_map(told).collect()
 }
 
 fn column(

@@ -101,6 +101,10 @@ pub struct Summary {
     /// shows where nothing differs (D11). Judged by themselves; each `treatment` is none
     /// of [`treatments`](Self::treatments).
     pub controls: Vec<Comparison>,
+    /// Treatments beside neighbours against the same beside one that takes CPU and sends
+    /// nothing, on the metrics that count: what is left is not the loss of that CPU. Judged by
+    /// themselves.
+    pub against_cpu: Vec<Comparison>,
     /// How narrow the intervals became, where the plan asks.
     pub precision: Option<ReachedPrecision>,
     /// Treatments that belong in one table or chart, in reading order.
@@ -176,6 +180,8 @@ impl Summary {
             treatments.iter_mut().for_each(|one| one.outliers.clear());
         }
         let comparisons = compare(&treatments, &treatments);
+        let mut against_cpu = compare(&neighbour::against_cpu(&treatments), &treatments);
+        against_cpu.retain(|one| one.is_primary);
         let sections = section::sections(&treatments, &comparisons);
         let builds = builds(trials);
         let clusters = cluster::found(run, trials);
@@ -200,6 +206,7 @@ impl Summary {
             beside: Beside::new(plan, &treatments, &ledger),
             precision: ReachedPrecision::new(plan, &comparisons),
             controls,
+            against_cpu,
             sections,
             notices: notice::notices(run, &ledger, builds, !comparisons.is_empty()),
             set_ups: set_up::costs(trials),

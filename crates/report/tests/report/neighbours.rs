@@ -52,3 +52,41 @@ fn every_format_says_what_the_neighbours_did() {
     assert_eq!(neighbour["per_second"]["median"], 16e9);
     assert_eq!(neighbour["cpus"]["median"], 0.8);
 }
+
+/// Beside `cpu` requests take twice as long, beside the stream four times.
+#[test]
+fn a_neighbour_is_told_against_one_that_only_computes() {
+    let slower = |latency| Network {
+        latency,
+        ..Network::same("vxlan")
+    };
+    let fake = Fake {
+        workloads: vec![fake::rr()],
+        ..Fake::new(&[1.0, 2.0, 4.0].map(slower))
+    };
+    let told = |kinds: [NeighbourKind; 3]| {
+        let (mut run, trials) = fake.run();
+        for (treatment, kind) in run.plan.treatments.iter_mut().zip(kinds) {
+            treatment.label = format!("vxlan beside {}", kind.as_str());
+            treatment.scene.neighbours.kind = kind;
+        }
+        let summary = Summary::new(&run, &trials);
+        let text = markdown::render(&summary);
+        let mut lines = text.lines();
+        let line = lines.find(|it| it.contains("Against the same beside cpu"))?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some(words.join(" "))
+    };
+    use NeighbourKind::{Bulk, Cpu, None as Alone, PolicyChurn};
+    let sentence = told([Alone, Cpu, Bulk]).expect("there is a neighbour of each kind");
+    let (_, bulk) = sentence.split_once("p50 of vxlan beside bulk +").unwrap();
+    let (change, interval) = bulk.split_once(" % (").expect(&sentence);
+    assert!(
+        (90.0..110.0).contains(&change.parse().unwrap()),
+        "{sentence}"
+    );
+    assert!(interval.ends_with(" %)."), "{sentence}");
+    for without in [[Alone, Cpu, Alone], [Alone, PolicyChurn, Bulk]] {
+        assert_eq!(told(without), None, "{without:?}");
+    }
+}
