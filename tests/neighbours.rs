@@ -106,6 +106,51 @@ fn every_kind_works_in_whole_windows_of_ipv6_on_one_node() {
 }
 
 #[test]
+fn the_ready_made_interference_has_each_beside_the_same_path() {
+    let Some(_alone) = world::lab("the_ready_made_interference_has_each") else {
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    let result = run(out.path(), "interference", &["interference"]);
+    let run = run_directory(out.path());
+    ran_to_its_end(&result, &run);
+    let record = std::fs::read_to_string(run.join("run.json")).unwrap();
+    let record: Value = serde_json::from_str(&record).unwrap();
+    let treatments = record["plan"]["treatments"].as_array().unwrap();
+    let kinds: Vec<_> = treatments
+        .iter()
+        .map(|it| it["neighbours"]["kind"].as_str())
+        .collect();
+    let alone = kinds
+        .iter()
+        .position(Option::is_none)
+        .expect("the path alone");
+    assert_eq!(kinds.len(), 9, "{kinds:?}");
+    for kind in ["bulk", "packets", "connections", "policy-churn", "cpu"] {
+        assert!(kinds.contains(&Some(kind)), "{kind}: {kinds:?}");
+    }
+    let trials = whole_lines(&run);
+    assert_eq!(trials.len(), treatments.len());
+    for (treatment, kind) in treatments.iter().zip(&kinds) {
+        let label = &treatment["label"];
+        let trial = trials.iter().find(|it| it["treatment"] == treatment["id"]);
+        let seen = &trial.expect("each has one")["observation"];
+        assert!(
+            seen["what"]["load"]["completed"].as_u64() > Some(0),
+            "{label}: {seen}"
+        );
+        assert_eq!(
+            seen["common"]["neighbour"].is_null(),
+            kind.is_none(),
+            "{label}"
+        );
+        if kind.is_some() {
+            assert_eq!(treatment["baseline"], alone, "{label}");
+        }
+    }
+}
+
+#[test]
 fn what_has_no_second_pair_is_refused_before_the_run() {
     let Some(_alone) = world::lab("what_has_no_second_pair_is_refused") else {
         return;

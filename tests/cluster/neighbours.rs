@@ -1,6 +1,7 @@
 //! Neighbours of a path between pods.
 
-use super::{lasting, read, refused, statuses};
+use super::kubelab::Kubelab;
+use super::{Cluster, lasting, read, refused, statuses};
 use crate::world::{run_directory, stderr};
 
 const SHORT: &[&str] = &[
@@ -74,6 +75,35 @@ fn neighbours_that_share_a_node_work_there() {
     let done = done(&["--neighbours", "none,bulk", "--share", "node,link"]);
     assert_eq!((done.len(), done[0]), (3, 0), "{done:?}");
     assert!(done[1..].iter().all(|it| *it > 0), "{done:?}");
+}
+
+/// Bytes that the nodes have received from each other and from the control plane so far.
+fn received(cluster: &Cluster, kubelab: &Kubelab) -> u64 {
+    let file = "/sys/class/net/eth0/statistics/rx_bytes";
+    let of = |node: &String| kubelab.exec(node, &["cat", file]);
+    let counts = cluster.workers();
+    let counts = counts.iter().map(|it| of(it).trim().parse::<u64>());
+    counts.sum::<Result<u64, _>>().unwrap()
+}
+
+/// What the devices of the nodes carry meanwhile, by their counters.
+#[test]
+fn only_neighbours_that_share_the_link_take_the_way_between_nodes() {
+    let crossed = |share: &str| {
+        let cluster = lasting()?;
+        let kubelab = Kubelab::of_cluster("no cluster whose nodes have counters")?;
+        let before = received(&cluster, &kubelab);
+        drop(cluster);
+        let done = done(&["--neighbours", "none,bulk", "--share", share]);
+        let after = received(&lasting()?, &kubelab);
+        // Bytes that were acknowledged in the trial that has most of them.
+        Some((after - before, done[1]))
+    };
+    let (Some(node), Some(link)) = (crossed("node"), crossed("link")) else {
+        return;
+    };
+    assert!(0 < node.1 && node.0 < node.1, "{node:?}");
+    assert!(0 < link.1 && link.0 >= link.1, "{link:?}");
 }
 
 #[test]
