@@ -197,6 +197,9 @@ pub(crate) fn value(metric: &Metric, value: f64) -> String {
     in_unit(metric.unit, value)
 }
 
+/// Why a comparison of the CPU of processes may decide nothing.
+pub(crate) const UNSEEN: &str = "what the network’s own processes use is not seen here";
+
 /// A change, always signed: `+31 %`.
 pub(crate) fn change(effect: &Effect) -> String {
     number::signed_hundredths(effect.change(), effect.unit())

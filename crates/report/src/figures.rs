@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use plumbline_stats::order::MedianOfRuns;
+use plumbline_stats::verdict::Verdict;
 
 use plumbline_experiment::Task;
 use plumbline_experiment::metric::{Role, Traffic};
@@ -363,6 +364,9 @@ fn comparison_row(summary: &Summary, one: &Comparison) -> Vec<String> {
         or_none(interval),
         or_none(difference),
         match (effect, verdict) {
+            (Some(effect), Some(Verdict::Undecided)) if effect.is_partly_seen() => {
+                format!("undecided: {}", describe::UNSEEN)
+            }
             (_, Some(verdict)) => verdict.to_string(),
             (Some(_), None) => "too few blocks".to_owned(),
             (None, None) => "not measured".to_owned(),

@@ -245,7 +245,7 @@ pub(crate) fn signs(summary: &Summary, has_bars: bool) -> String {
         }
         true => {
             " procs: the CPU time of sender, receiver and the kernel's threads; what the network's \
-             own processes used is not seen."
+             own processes used is not seen, so no network is better or the same in it."
         }
         false => "",
     };

@@ -2,9 +2,10 @@
 
 use plumbline_experiment::metric::Role;
 use plumbline_experiment::{Plan, TreatmentId};
-use plumbline_record::Fingerprint;
+use plumbline_record::Run;
 use plumbline_stats::replicate;
 
+use super::cost;
 use super::effect::{self, Effect, Unjudged, log_ratio};
 use super::level::alpha;
 use super::margin::{margin, resolution};
@@ -44,19 +45,18 @@ pub struct Comparison {
 pub(super) fn compare_all(
     of: &[TreatmentSummary],
     treatments: &[TreatmentSummary],
-    plan: &Plan,
-    fingerprint: &Fingerprint,
+    run: &Run,
 ) -> Vec<Comparison> {
     let of_one = |ours: &TreatmentSummary| {
         let theirs = &treatments[ours.treatment.baseline?];
         let metrics = metrics_of(&ours.treatment.task);
         let metrics = metrics.filter(|(metric, _)| is_recorded(metric, treatments));
-        let gathered = metrics.map(|metric| gather(metric, ours, theirs, plan, fingerprint));
+        let gathered = metrics.map(|metric| gather(metric, ours, theirs, run));
         Some(gathered.collect::<Vec<_>>())
     };
     let gathered = of.iter().filter_map(of_one).flatten();
     let (mut comparisons, evidence): (Vec<_>, Vec<_>) = gathered.unzip();
-    let effects = effect::judge(&evidence, alpha(plan), plan.seed);
+    let effects = effect::judge(&evidence, alpha(&run.plan), run.plan.seed);
     for (comparison, effect) in comparisons.iter_mut().zip(effects) {
         let baseline = treatments[comparison.baseline].median_of(comparison.metric);
         comparison.effect = effect;
@@ -73,17 +73,17 @@ fn gather(
     (metric, role): (&'static Metric, Role),
     ours: &TreatmentSummary,
     theirs: &TreatmentSummary,
-    plan: &Plan,
-    fingerprint: &Fingerprint,
+    run: &Run,
 ) -> (Comparison, Unjudged) {
-    let (log_ratios, pairs_left_out) = log_ratios(metric, ours, theirs, plan);
+    let (log_ratios, pairs_left_out) = log_ratios(metric, ours, theirs, &run.plan);
     let evidence = Unjudged {
         metric,
         is_primary: role == Role::Primary,
         log_ratios,
         baseline: theirs.median_of(metric),
-        margin: margin(metric, theirs, fingerprint),
+        margin: margin(metric, theirs, &run.fingerprint),
         resolution: resolution(metric, ours, theirs),
+        may_hide: may_hide(metric, [ours, theirs], &run.provenance.target),
     };
     let comparison = Comparison {
         treatment: ours.id(),
@@ -97,6 +97,19 @@ fn gather(
         pairs_left_out,
     };
     (comparison, evidence)
+}
+
+/// Which of both may cost more than is seen. On one network both hide the same.
+fn may_hide(metric: &Metric, both: [&TreatmentSummary; 2], target: &str) -> [bool; 2] {
+    let found = both.map(|one| {
+        metric.quantity == Quantity::Processes && cost::may_hide(&one.treatment, target)
+    });
+    let [ours, theirs] = both.map(|one| &one.treatment.scene);
+    let is_same = ours.network == theirs.network && ours.variant == theirs.variant;
+    match found {
+        [true, true] if is_same => [false; 2],
+        found => found,
+    }
 }
 
 /// One log-ratio for each block that holds both treatments: of several pairs of

@@ -1,6 +1,6 @@
 //! What the CPUs paid (N-10, N-11).
 
-use plumbline_experiment::Task;
+use plumbline_experiment::{Task, Treatment};
 use plumbline_record::{CpuTime, LoadObservation, LoadResult, Observation, ProcessCpu};
 use plumbline_stats::order::MedianOfRuns;
 
@@ -95,7 +95,8 @@ pub(crate) fn cpu_per_unit(task: &Task, observation: &Observation) -> Option<f64
 /// What the processes that do the work used in a trial, divided by its requests or
 /// bytes: the agents, what forwards packets in user space, and `ksoftirqd`. What the
 /// receiver and the forwarders used in their lives is scaled to the window. Beside a
-/// neighbour, whose packets `ksoftirqd` handles too, only the others.
+/// neighbour, whose packets `ksoftirqd` handles too, only the others. Forwarders that cannot
+/// be seen are missing, see [`may_hide`].
 ///
 /// `None` in runs of builds that did not read it, when nothing was completed, and beside a
 /// neighbour where processes forward, perhaps its packets.
@@ -108,6 +109,17 @@ pub(crate) fn process_cpu_per_unit(task: &Task, observation: &Observation) -> Op
     }
     let ours_ns = agents_ns + forwarders_ns;
     per_unit(ours_ns + common.ksoftirqd_ns? as f64, task, seen)
+}
+
+/// Whether a network may have processes of its own that nobody sees: which these are only a
+/// lab knows. Between the nodes' own networks there are none.
+pub(crate) fn may_hide(treatment: &Treatment, target: &str) -> bool {
+    let scene = &treatment.scene;
+    let way = match scene.path.is_empty() {
+        true => &scene.network,
+        false => &scene.path,
+    };
+    target != "lab" && way != "host"
 }
 
 /// busy − idle share × capacity, summed over machines (N-10), less what the

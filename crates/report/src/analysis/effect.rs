@@ -36,6 +36,9 @@ pub struct Effect {
     pub verdict: Option<Verdict>,
     /// Blocks that it was computed from.
     pub blocks: usize,
+    /// Whether what is compared may cost more than is seen, and whether that may which it is
+    /// compared with: then no verdict says otherwise.
+    pub may_hide: [bool; 2],
     /// Of a loss, the share of its datagrams that the baseline usually delivers.
     pub delivered: Option<f64>,
 }
@@ -60,6 +63,11 @@ impl Effect {
     pub fn ends(&self) -> Option<[f64; 2]> {
         self.interval
             .map(|one| [one.low, one.high].map(|end| self.told(end)))
+    }
+
+    /// Whether it is of what is seen alone.
+    pub fn is_partly_seen(&self) -> bool {
+        self.may_hide.contains(&true)
     }
 
     /// What hundredths are called in which it is told.
@@ -93,6 +101,8 @@ pub(crate) struct Unjudged {
     pub(crate) baseline: Option<f64>,
     pub(crate) margin: f64,
     pub(crate) resolution: f64,
+    /// See [`Effect::may_hide`].
+    pub(crate) may_hide: [bool; 2],
 }
 
 impl Unjudged {
@@ -106,7 +116,16 @@ impl Unjudged {
             })
         };
         let interval = no_narrower(found.joint);
-        let verdict = |one| Verdict::of(&one, self.margin, self.metric.direction);
+        let verdict = |one| {
+            let verdict = Verdict::of(&one, self.margin, self.metric.direction);
+            let [ours, theirs] = self.may_hide;
+            let is_open = match verdict {
+                Verdict::Better => ours,
+                Verdict::Worse => theirs,
+                Verdict::Equivalent | Verdict::Undecided => ours || theirs,
+            };
+            if is_open { Verdict::Undecided } else { verdict }
+        };
         let least = SEEN_BEYOND_INTERVAL * self.resolution;
         let of_meter = (self.resolution / (1.0 + ratio_minus_one)).min(1.0).atanh();
         (found.blocks > 0).then(|| Effect {
@@ -118,6 +137,7 @@ impl Unjudged {
             smallest: found.smallest_effect.map(|one| one.max(least)),
             verdict: interval.map(verdict),
             blocks: found.blocks,
+            may_hide: self.may_hide,
             delivered: self
                 .baseline
                 .filter(|_| self.metric.quantity == Quantity::Loss)

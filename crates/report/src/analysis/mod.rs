@@ -168,7 +168,7 @@ impl Summary {
             .collect();
         let compared = plan.treatments.len();
         let compare = |of: &[TreatmentSummary], all: &[TreatmentSummary]| {
-            comparison::compare_all(of, all, plan, &run.fingerprint)
+            comparison::compare_all(of, all, run)
         };
         let mut controls = compare(&treatments[compared..], &treatments);
         controls.retain(|one| one.is_primary);

@@ -5,6 +5,7 @@ use plumbline_stats::verdict::Direction;
 use serde::Serialize;
 
 use crate::analysis::{Comparison, Summary, TreatmentSummary, metrics_of};
+use crate::describe::UNSEEN;
 use crate::{describe, number};
 
 /// One limit on one treatment.
@@ -94,9 +95,10 @@ fn check_one(run: usize, limit: f64, summary: &Summary, of: &Comparison) -> Limi
             ends.map(|[low, high]| (-high, -low)),
         ),
     };
+    let [ours, theirs] = effect.map_or([false; 2], |effect| effect.may_hide);
     let outcome = match interval {
-        Some((low, _)) if low > limit => LimitOutcome::Broken,
-        Some((_, high)) if high <= limit => LimitOutcome::Held,
+        Some((low, _)) if low > limit && !theirs => LimitOutcome::Broken,
+        Some((_, high)) if high <= limit && !ours => LimitOutcome::Held,
         _ => LimitOutcome::Undecided,
     };
     LimitCheck {
@@ -143,7 +145,11 @@ fn why_undecided(summary: &Summary, of: &Comparison) -> String {
             effect.blocks_needed()
         );
     }
-    "the limit lies inside the interval; more blocks or longer trials would decide it".to_owned()
+    match effect.is_partly_seen() {
+        true => format!("{UNSEEN}; limit the CPU of the machine instead"),
+        false => "the limit lies inside the interval; more blocks or longer trials would decide it"
+            .to_owned(),
+    }
 }
 
 fn why_no_effect(summary: &Summary, of: &Comparison) -> String {

@@ -168,6 +168,8 @@ fn changes_of(run: usize, first: Read<'_>, later: Read<'_>) -> Vec<(Change, Unju
                     .map(|(was, is)| Some(is - was))
                     .collect(),
                 baseline: before.median_of(metric),
+                // In both runs the same.
+                may_hide: [false; 2],
                 margin,
                 resolution: baseline
                     .iter()

@@ -148,14 +148,16 @@ fn reserves(open: &[Found<'_>], place: impl Fn(&Found<'_>) -> String) -> Vec<Str
     let undecided: Vec<String> = with(Some(Verdict::Undecided))
         .map(|one| {
             let effect = &one.effect;
-            let between = effect.ends();
-            let between = between.map(|ends| number::between(ends, effect.unit()));
-            format!(
-                "{} {}{}",
-                place(one),
-                between.unwrap_or_default(),
-                seen(one)
-            )
+            let ends = effect.ends().map(|ends| match effect.excludes_zero() {
+                true => number::interval(ends, effect.unit()),
+                false => number::between(ends, effect.unit()),
+            });
+            let unseen = match effect.is_partly_seen() {
+                true => ", without the network’s own processes",
+                false => "",
+            };
+            let ends = ends.unwrap_or_default();
+            format!("{} {ends}{}{unseen}", place(one), seen(one))
         })
         .collect();
     if !undecided.is_empty() {

@@ -1,8 +1,9 @@
 //! CPU and packets: what is counted, over which time, and how finely.
 
 use plumbline_record::{RotationRecord, Run, Trial};
+use plumbline_report::compare::{LimitOutcome, check_limits};
 use plumbline_report::terminal::Style;
-use plumbline_report::{Summary, terminal};
+use plumbline_report::{Summary, markdown, terminal};
 use plumbline_stats::verdict::Verdict;
 
 use crate::analysis::{summary, two};
@@ -195,6 +196,91 @@ fn the_processes_are_compared_in_runs_that_recorded_all_of_them() {
     assert_eq!(processes.resolution, 0.0);
     // Of requests, and of bytes.
     assert_eq!(summary.comparisons.len(), before.comparisons.len() + 2);
+}
+
+/// A run in clusters, whose networks cost these times as much CPU as the first.
+fn in_clusters(networks: &[(&'static str, f64)]) -> (Run, Vec<Trial>) {
+    let network = |&(label, cpu): &(&'static str, f64)| Network {
+        cpu,
+        ..Network::same(label)
+    };
+    let networks: Vec<Network> = networks.iter().map(network).collect();
+    let (mut run, mut trials) = Fake::new(&networks).run();
+    with_ksoftirqd(&mut trials);
+    run.provenance.target = "kubernetes".to_owned();
+    (run, trials)
+}
+
+#[test]
+fn no_network_is_better_or_the_same_for_processes_that_are_not_seen() {
+    let (mut run, trials) = in_clusters(&[
+        ("a/host", 1.0),
+        ("a/pod", 0.8),
+        ("b/pod", 1.0),
+        ("c/pod", 1.3),
+        ("d/host", 0.8),
+    ]);
+    let verdict = |summary: &Summary, id, metric| {
+        let effect = summary.comparison(id, metric).unwrap().effect;
+        effect.unwrap().verdict.unwrap()
+    };
+    let summary = Summary::new(&run, &trials);
+    let found = [1, 2, 3, 4].map(|id| verdict(&summary, id, "process_cpu_per_request"));
+    use Verdict::{Better, Equivalent, Undecided, Worse};
+    assert_eq!(found, [Undecided, Undecided, Worse, Better]);
+    let found = [1, 2, 3, 4].map(|id| verdict(&summary, id, "cpu_per_request"));
+    assert_eq!(found, [Better, Equivalent, Worse, Better]);
+    let text = markdown::render(&summary);
+    let row = "undecided: what the network’s own processes use is not seen here";
+    assert_eq!(
+        text.matches(row).count(),
+        4,
+        "of requests and bytes: {text}"
+    );
+    assert!(
+        text.contains(", without the network’s own processes"),
+        "{text}"
+    );
+    assert!(
+        text.contains("no network is better or the same in it"),
+        "{text}"
+    );
+
+    // A limit is not held by what is not seen.
+    run.plan.limits = [("process_cpu_per_request".to_owned(), 0.1)].into();
+    let outcomes = check_limits(0, &run.plan, &summary);
+    let outcomes: Vec<LimitOutcome> = outcomes.iter().map(|one| one.outcome).collect();
+    let (held, broken, open) = (
+        LimitOutcome::Held,
+        LimitOutcome::Broken,
+        LimitOutcome::Undecided,
+    );
+    assert_eq!(outcomes, [open, open, broken, held]);
+
+    // In a lab all are seen.
+    run.provenance.target = "lab".to_owned();
+    let summary = Summary::new(&run, &trials);
+    let found = [1, 2].map(|id| verdict(&summary, id, "process_cpu_per_request"));
+    assert_eq!(found, [Better, Equivalent]);
+}
+
+#[test]
+fn nothing_is_worse_than_a_baseline_that_may_hide_processes() {
+    let networks = [
+        ("a/pod", 1.0),
+        ("b/host", 1.3),
+        ("b/pod", 1.3),
+        ("a/pod:2", 1.3),
+    ];
+    let (run, trials) = in_clusters(&networks);
+    let summary = Summary::new(&run, &trials);
+    let verdict = |id| {
+        let processes = summary.comparison(id, "process_cpu_per_request");
+        processes.unwrap().effect.unwrap().verdict.unwrap()
+    };
+    // The last is another path through the same network.
+    use Verdict::{Undecided, Worse};
+    assert_eq!([1, 2, 3].map(verdict), [Undecided, Undecided, Worse]);
 }
 
 #[test]
