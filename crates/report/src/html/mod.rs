@@ -18,7 +18,7 @@ use crate::analysis::{Distribution, Law, Mesh, MeshMap, Section, Summary};
 use crate::chapter::{Chapter, Pictured, Piece, chapters};
 use crate::figures::Table;
 use crate::overview::{self, Overview, OverviewCell, OverviewRow};
-use crate::sentence::{self, Subject};
+use crate::sentence::{self, Sentence, Subject};
 use crate::{answer, describe, mesh, number, terminal};
 
 /// How pages look: a style sheet, for a `style` element.
@@ -75,6 +75,7 @@ fn page(summary: &Summary, run: &Run, trials: &[Trial], hops: Option<&'static st
         answer: answer::answer(summary),
         overview: overview_table(summary),
         legend: overview::legend(summary),
+        machine: sentence::of_machine(summary),
         answers: answers(summary),
         chapters: drawn(summary),
         method: method::paragraphs(summary, run),
@@ -104,6 +105,7 @@ struct Page<'a> {
     answer: Option<String>,
     overview: OverviewTable,
     legend: String,
+    machine: Vec<Sentence>,
     answers: Vec<AnswerLine>,
     chapters: Vec<(Chapter<'a>, Vec<Picture>)>,
     method: Vec<String>,
@@ -229,7 +231,7 @@ fn answers(summary: &Summary) -> Vec<AnswerLine> {
             .find(|one| describe::clean(&one.treatment.label) == label);
         found.map_or_else(|| "c0".to_owned(), |one| chart::colour(summary, one))
     };
-    let answer = |sentence: sentence::Sentence| AnswerLine {
+    let answer = |sentence: Sentence| AnswerLine {
         class: class(&sentence.label),
         is_compared: matches!(
             sentence.subject,
@@ -238,10 +240,10 @@ fn answers(summary: &Summary) -> Vec<AnswerLine> {
         label: sentence.label,
         rest: sentence.rest,
     };
-    sentence::sentences(summary)
-        .into_iter()
-        .map(answer)
-        .collect()
+    let sentences = sentence::sentences(summary).into_iter();
+    // The others are said below the table.
+    let of_networks = sentences.filter(|one| !one.subject.is_of_machine());
+    of_networks.map(answer).collect()
 }
 
 /// The chapters, each with its drawings.

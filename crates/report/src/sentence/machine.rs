@@ -1,7 +1,10 @@
 //! How exactly a machine measures: what it shows where nothing differs, and how narrow
 //! the intervals became.
 
-use crate::analysis::Summary;
+use plumbline_stats::verdict::Verdict;
+
+use super::finding::join;
+use crate::analysis::{Comparison, Summary};
 use crate::{describe, number};
 
 /// What the controls of one metric show together: its title, the outermost ends, and what
@@ -50,6 +53,30 @@ pub(super) fn controls(summary: &Summary) -> Option<String> {
     Some(format!(
         ", between {baseline} and a copy of it, this machine shows {what}"
     ))
+}
+
+/// ` showed a difference where nothing differs, in CPU/GB under stream: …`; `None` where it
+/// showed none that matters.
+pub(super) fn doubt(summary: &Summary) -> Option<String> {
+    let is_different = |one: &&Comparison| {
+        let verdict = one.effect.and_then(|effect| effect.verdict);
+        verdict.is_some_and(Verdict::is_different)
+    };
+    let mut seen: Vec<String> = Vec::new();
+    for one in summary.controls.iter().filter(is_different) {
+        let task = summary.treatments[one.baseline].treatment.task.name();
+        let text = format!("{} under {}", one.metric.title, describe::clean(task));
+        if !seen.contains(&text) {
+            seen.push(text);
+        }
+    }
+    (!seen.is_empty()).then(|| {
+        format!(
+            " showed a difference where nothing differs, in {}: by chance that is seen in at most \
+             one of 20 runs, so run again before a difference of that size is believed",
+            join(&seen, " and ")
+        )
+    })
 }
 
 /// `: every main interval is within ±3 % of its ratio after 24 blocks`.

@@ -33,8 +33,17 @@ pub enum Subject {
     Published,
     /// How exactly the machine measured.
     Machine,
+    /// That the machine showed a difference where there is none.
+    Doubt,
     /// A network that could not be built.
     Unsupported,
+}
+
+impl Subject {
+    /// Whether it is said below the first table where that is shown.
+    pub(crate) fn is_of_machine(self) -> bool {
+        matches!(self, Self::Machine | Self::Doubt)
+    }
 }
 
 /// One sentence. [`Display`](fmt::Display) gives the whole of it.
@@ -84,25 +93,29 @@ pub fn sentences(summary: &Summary) -> Vec<Sentence> {
     sentences
 }
 
-/// How exactly the machine measured, one sentence for the controls and one for the precision that
-/// was asked for; and of which levels it is not told what one more costs.
+/// How exactly the machine measured, one or two sentences for the controls and one for the
+/// precision that was asked for; and of which levels it is not told what one more costs.
 pub(crate) fn of_machine(summary: &Summary) -> Vec<Sentence> {
+    use Subject::{Doubt, Machine};
     let said = [
-        (
-            "Where nothing differs".to_owned(),
-            machine::controls(summary),
-        ),
-        ("Precision".to_owned(), machine::precision(summary)),
+        (Machine, "Where nothing differs", machine::controls(summary)),
+        (Doubt, "This machine", machine::doubt(summary)),
+        (Machine, "Precision", machine::precision(summary)),
     ];
+    let said = said.map(|(subject, label, rest)| (subject, label.to_owned(), rest));
     let without = summary.without_a_line.iter();
     let without = without.map(|factor| {
         let why = ": what it costs is not told, for a line takes three levels that differ in \
                    nothing else";
-        (format!("One more of `{factor}`"), Some(why.to_owned()))
+        (
+            Machine,
+            format!("One more of `{factor}`"),
+            Some(why.to_owned()),
+        )
     });
-    let sentence = |(label, rest): (String, Option<String>)| {
+    let sentence = |(subject, label, rest): (Subject, String, Option<String>)| {
         Some(Sentence {
-            subject: Subject::Machine,
+            subject,
             label,
             rest: rest?,
         })

@@ -133,7 +133,11 @@ fn table_of_all(summary: &Summary, style: Style) -> String {
         out += &style.lines(Tint::Faint, &heading(summary, section));
     }
     for sentence in sentence::of_machine(summary) {
-        out += &style.lines(Tint::Faint, &sentence.to_string());
+        let tint = match sentence.subject {
+            Subject::Doubt => Tint::Warning,
+            _ => Tint::Faint,
+        };
+        out += &style.lines(tint, &sentence.to_string());
     }
     out
 }
@@ -183,7 +187,7 @@ fn heading(summary: &Summary, section: &Section) -> String {
 fn answers(summary: &Summary, most: usize, style: Style) -> String {
     let mut sentences = sentence::sentences(summary);
     // Said below the table.
-    sentences.retain(|one| one.subject != Subject::Machine);
+    sentences.retain(|one| !one.subject.is_of_machine());
     if answer::answer(summary).is_some() {
         sentences.retain(|one| one.subject != Subject::Baseline);
     }

@@ -84,6 +84,44 @@ fn every_output_says_what_the_machine_shows_where_nothing_differs() {
 }
 
 #[test]
+fn the_page_says_it_openly_below_its_table() {
+    let (run, trials) = precise(0.5);
+    let summary = Summary::new(&run, &trials);
+    let page = html::render(&summary, &run, &trials);
+    let (open, _) = page.split_once("<details").expect("folded details");
+    assert!(open.contains("Where nothing differs, between host and a copy of it"));
+    assert!(open.contains("Precision: every main interval is within"));
+}
+
+#[test]
+fn a_difference_where_nothing_differs_is_a_warning() {
+    let (run, trials) = controlled();
+    let doubt = "This machine showed a difference where nothing differs, in ";
+    let all = |summary: &Summary, trials: &[Trial]| {
+        [
+            terminal::render(summary, WIDE),
+            markdown::render(summary),
+            html::render(summary, &run, trials),
+            json::render(summary),
+        ]
+    };
+    for text in all(&Summary::new(&run, &trials), &trials) {
+        assert!(!text.contains(doubt), "{text}");
+    }
+    let mut drifted = trials.clone();
+    for trial in drifted.iter_mut().filter(|it| it.treatment == 3) {
+        let machine = &mut trial.observation.as_mut().unwrap().common.machines[0];
+        machine.busy_ns += machine.busy_ns / 5;
+        machine.idle_ns = machine.capacity_ns - machine.busy_ns;
+    }
+    for text in all(&Summary::new(&run, &drifted), &drifted) {
+        let (_, said) = text.split_once(doubt).expect("said");
+        assert!(said.starts_with("CPU/req under rr: by chance"), "{said}");
+        assert!(!said.contains(doubt), "once: {text}");
+    }
+}
+
+#[test]
 fn several_baselines_show_together_what_their_copies_show() {
     let (run, trials) = controlled();
     let mut summary = Summary::new(&run, &trials);
