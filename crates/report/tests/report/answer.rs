@@ -126,6 +126,36 @@ fn networks_lead_where_they_differ_too() {
     assert!(said.starts_with("Against routed#0"), "{said}");
 }
 
+#[test]
+fn further_workloads_are_told_where_another_metric_leads_and_something_is_sure() {
+    let (run, trials) = Fake {
+        workloads: vec![rr(), opening(), fake::stream()],
+        ..Fake::new(&fake::networks())
+    }
+    .run();
+    let said = answer(&run, &trials);
+    let (_, further) = said
+        .split_once("; under stream throughput is ")
+        .expect("told");
+    assert!(
+        further.starts_with("3.") && !further.contains(';'),
+        "{said}"
+    );
+    assert!(
+        further.ends_with(" % (vxlan) lower with 5 networks"),
+        "{said}"
+    );
+    assert!(!said.contains("under crr"), "{said}");
+    let slow = fake::Network {
+        latency: 1.3,
+        ..fake::Network::same("vxlan")
+    };
+    let fake = Fake::new(&[fake::Network::same("host"), slow]);
+    let (run, trials) = fake.run();
+    let said = answer(&run, &trials);
+    assert!(!said.contains("stream"), "nothing is sure of it: {said}");
+}
+
 /// Datagrams at a held rate: host, which loses `lost_by_host` of 10,000, and networks that
 /// lose these shares.
 fn losing(lost_by_host: u64, networks: &[(&'static str, f64)]) -> (Run, Vec<Trial>) {
