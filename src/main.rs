@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use cli::{Cli, CliCommand};
-use command::run::Against;
+use plumbline_gate::Against;
 use plumbline_session::SessionError;
 
 /// Exit codes: 0 done, 1 a limit broken, 2 an error, 64 bad usage or a bad

@@ -89,7 +89,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "experiment",
         ],
     ),
-    ("gate", &["report", "experiment"]),
+    ("gate", &["report", "record", "experiment"]),
     ("stats", &[]),
     ("report", &["stats", "record", "experiment"]),
     ("testkit", &["sys"]),

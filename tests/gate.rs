@@ -5,13 +5,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::observed::{blocks, every_treatment_carried_load, whole_lines};
 use crate::tried::dead_end;
-use crate::world::{self, CNI_PLUGINS, output, plumbline, run_directory, stderr, stdout};
+use crate::world::{
+    self, CNI_PLUGINS, PATIENCE, Running, eventually, output, plumbline, run_directory, runs_in,
+    stderr, stdout, trials,
+};
 
 /// The first look after 8 blocks of less than two seconds.
 const SHORT: &[&str] = &["--rate", "2000", "--duration", "300ms"];
@@ -214,6 +218,103 @@ fn a_head_that_carries_nothing_is_an_error_and_leaves_no_file() {
     assert_eq!(gate.status.code(), Some(2), "{said}");
     let sentence = format!("{dead} could not carry a packet: ");
     assert_eq!(said.matches(&sentence).count(), 1, "{said}");
+    assert_eq!(stdout(&gate), "");
+    assert!(!tests.exists());
+}
+
+/// What the program says of a gate that was cut off is typed as it stands.
+#[test]
+fn a_gate_that_was_cut_off_goes_on_as_a_gate() {
+    let Some(_alone) = world::lab("a_gate_that_was_cut_off") else {
+        return;
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().to_str().unwrap();
+    let networks = ["gate", "--base", "routed", "--head", "routed+100us"];
+    let limit = ["--limit", "p50=10%", "--budget", "1m", "--out", out];
+    let mut gate = Running::start(&[&networks[..], SHORT, &limit].concat());
+    eventually("a trial has ended", PATIENCE, || {
+        let mut runs = runs_in(scratch.path()).into_iter();
+        runs.any(|run| trials(&run) > 0)
+    });
+    gate.signal(Signal::SIGINT);
+    assert_eq!(gate.wait(PATIENCE), Some(2));
+    let said = gate.said();
+    let mut hints = said
+        .lines()
+        .filter_map(|line| line.split_once("To go on: "));
+    let (_, typed) = hints.next().unwrap_or_else(|| panic!("no hint: {said}"));
+    let words: Vec<&str> = typed.split_whitespace().skip(1).collect();
+    let resumed = output(&words);
+    let said = stdout(&resumed);
+    // Where the machine was too busy, that is no verdict.
+    let code = match said.starts_with("Whether routed+100us is worse than routed is undecided") {
+        true => 2,
+        false => 1,
+    };
+    assert_eq!(resumed.status.code(), Some(code), "{typed}: {said}");
+    assert!(said.contains(" is worse than routed"), "{typed}: {said}");
+}
+
+/// The verdict is not lost with what was to be shown beside it.
+#[test]
+fn an_error_beside_a_gate_is_said_behind_its_verdict() {
+    let Some(_alone) = world::lab("an_error_beside_a_gate") else {
+        return;
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("out");
+    let tests = scratch.path().join("gate.xml");
+    let networks = ["gate", "--base", "routed", "--head", "host-gw", "--xray"];
+    let limit = ["--limit", "p50=50%", "--budget", "1s", "--out"];
+    let places = [out.to_str().unwrap(), "--junit", tests.to_str().unwrap()];
+    let mut gate = Running::start(&[&networks[..], SHORT, &limit, &places].concat());
+    eventually("the run has a directory", PATIENCE, || {
+        !runs_in(&out).is_empty()
+    });
+    // No file can take its place.
+    let hops = run_directory(&out).join("hops.json");
+    fs::create_dir_all(hops.join("taken")).unwrap();
+    // What xray looks at takes longer than the gate.
+    let code = gate.wait(4 * PATIENCE);
+    let said = gate.said();
+    assert_eq!(code, Some(2), "{said}");
+    let last = said.trim_end().lines().last().unwrap_or_default();
+    assert!(last.starts_with("plumbline: "), "{said}");
+    assert!(tests.exists(), "{said}");
+}
+
+/// A run that could not go on says nothing of its head, whatever its trials show so far.
+#[test]
+fn a_gate_that_ends_in_an_error_has_no_verdict() {
+    let Some(_alone) = world::lab("a_gate_that_ends_in_an_error") else {
+        return;
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let tests = scratch.path().join("gate.xml");
+    let networks = ["gate", "--base", "routed", "--head", "host-gw"];
+    let limit = ["--limit", "p50=50%", "--budget", "1m"];
+    let file = ["--junit", tests.to_str().unwrap(), "--out"];
+    let gate = plumbline(&[&networks[..], SHORT, &limit, &file].concat());
+    // The disk is full, as far as the program can tell.
+    let script = "trap '' XFSZ; ulimit -f 128; exec \"$@\"";
+    let gate = Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(gate.get_program())
+        .args(gate.get_args())
+        .arg(scratch.path())
+        .output()
+        .expect("there is a shell");
+    let said = stderr(&gate);
+    assert_eq!(gate.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("a finished trial could not be written"),
+        "{said}"
+    );
+    assert!(
+        said.contains("To go on: plumbline gate --resume "),
+        "{said}"
+    );
     assert_eq!(stdout(&gate), "");
     assert!(!tests.exists());
 }

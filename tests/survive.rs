@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::left::{MARK, marked};
 use crate::observed::whole_lines;
-use crate::world::{self, Running, eventually, plumbline, run_directory, runs_in, stderr};
+use crate::world::{self, Running, eventually, plumbline, run_directory, stderr};
 
 const MS: u64 = 1_000_000;
 
@@ -253,7 +253,8 @@ fn ctrl_c_ends_the_command_and_all_traffic() {
     let begun = out.path().join("begun");
     let during = format!("touch {}; sleep 60", begun.display());
     let runs = out.path().join("runs");
-    let arguments = ["survive", "--network", "host", "--during", &during, "--out"];
+    let limited = ["survive", "--limit", "gap=1s", "--network", "host"];
+    let arguments = [&limited[..], &["--during", &during, "--out"]].concat();
     let mut running = Running::start(&[&arguments[..], &[runs.to_str().unwrap()], SHORT].concat());
     let family = || crate::left::family(running.pid());
     eventually("the command to run", Duration::from_secs(20), || {
@@ -265,5 +266,9 @@ fn ctrl_c_ends_the_command_and_all_traffic() {
     running.signal(Signal::SIGINT);
     assert_eq!(running.wait(Duration::from_secs(5)), Some(2));
     crate::left::nothing_left(&all, &Default::default());
-    assert_eq!(runs_in(&runs).len(), 1);
+    // What goes on is held to the same limit.
+    let run = run_directory(&runs);
+    let to_go_on = format!("survive --limit gap=1000ms --resume {}", run.display());
+    let said = running.said();
+    assert!(said.contains(&to_go_on), "{said}");
 }

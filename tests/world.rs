@@ -1,6 +1,6 @@
 //! Running the program, and looking at what it leaves in the world.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -185,6 +185,14 @@ impl Running {
             assert!(Instant::now() < deadline, "it did not end within {limit:?}");
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// What it wrote to standard error by its end.
+    pub(crate) fn said(&mut self) -> String {
+        let mut said = String::new();
+        let errors = self.0.stderr.as_mut().expect("it is a pipe");
+        errors.read_to_string(&mut said).expect("it is text");
+        said
     }
 }
 

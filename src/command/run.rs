@@ -4,11 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use plumbline_experiment::Experiment;
-use plumbline_gate::{GateArgs, exit_code};
+use plumbline_gate::Against;
 use plumbline_record::{GuestLock, RunDirectory, write_atomically};
-use plumbline_report::compare::LimitOutcome;
-use plumbline_report::decision::{self, Decision};
-use plumbline_report::gap_limit::GapLimit;
 use plumbline_report::{Summary, html, json, progress as words, terminal};
 use plumbline_session::{RunOptions, Session};
 
@@ -16,16 +13,6 @@ use super::{linux, print, refused, report};
 use crate::cli::{self, RunArgs, TargetKind};
 use crate::progress::{self, Reporter};
 use crate::target::{self, OfClusters};
-
-/// What a run is held against when it has ended.
-#[derive(Clone, Copy)]
-pub(crate) enum Against<'a> {
-    Nothing,
-    /// The longest gap that traffic may have.
-    Gap(GapLimit),
-    /// The network as it was: `plumbline gate`.
-    Base(&'a GateArgs),
-}
 
 pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCode> {
     let (experiment, commands) = match &args.resume {
@@ -85,45 +72,33 @@ pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCo
     progress.close();
     // Whatever went wrong, show what there is; then report the first error.
     let summary = Summary::new(session.run(), session.trials());
-    let unfinished = conducted.is_err() || summary.is_cut_off();
-    let decision = match against {
-        Against::Base(gate) => Some((gate, Decision::new(session.run(), session.trials()))),
-        _ => None,
+    let judged = against.judge(session.run(), session.trials(), &summary);
+    let text = match judged.text(args.json) {
+        // Exit code and verdict would contradict each other.
+        Some(_) if conducted.is_err() => String::new(),
+        Some(text) => text,
+        None if args.json => json::render(&summary),
+        None => terminal::render(&summary, report::terminal_style()),
     };
-    let text = match (&decision, args.json) {
-        (Some((_, decision)), true) => decision::json(decision),
-        (Some((_, decision)), false) => decision::sentence(decision) + "\n",
-        (None, true) => json::render(&summary),
-        (None, false) => terminal::render(&summary, report::terminal_style()),
-    };
-    let shown = show(args, &session, &summary, (&text, unfinished));
+    let is_whole = conducted.as_ref().is_ok_and(|it| !it.interrupted) && !summary.is_cut_off();
+    let to_go_on = (!is_whole).then(|| against.command());
+    let shown = show(args, &session, &summary, (&text, to_go_on));
     let ending = conducted?;
     shown?;
-    if !ending.interrupted && linux::beside(args, &session)? {
-        // Now there are hops to link.
-        html::write_page(
-            session.directory(),
-            &summary,
-            session.run(),
-            session.trials(),
-        )?;
+    for (file, text) in judged.files() {
+        write_atomically(file, text.as_bytes())?;
     }
-    if let Some((gate, decision)) = decision {
-        for (file, text) in gate.files(&decision) {
-            write_atomically(file, text.as_bytes())?;
+    judged.lines.iter().for_each(|line| progress::say(line));
+    let code = judged.exit_code(&summary, ending.interrupted);
+    if !ending.interrupted
+        && let Err(error) = look_beside(args, &session, &summary)
+    {
+        if code == 0 {
+            return Err(error);
         }
-        return Ok(ExitCode::from(exit_code(decision.verdict)));
+        progress::say(&format!("plumbline: {error:#}"));
     }
-    let (outcome, lines) = match against {
-        Against::Gap(limit) => limit.judge(&summary),
-        _ => (LimitOutcome::Held, Vec::new()),
-    };
-    lines.iter().for_each(|line| progress::say(line));
-    Ok(ExitCode::from(match outcome {
-        LimitOutcome::Broken => 1,
-        LimitOutcome::Held if !ending.interrupted && summary.has_results() => 0,
-        _ => 2,
-    }))
+    Ok(ExitCode::from(code))
 }
 
 /// A command that somebody else may have chosen, and its key.
@@ -231,13 +206,22 @@ fn experiment(args: &RunArgs, against: Against<'_>) -> anyhow::Result<Experiment
     Ok(experiment)
 }
 
-/// Writes the page, prints the text, and says how to go on with a run that is not
-/// finished.
+/// Shows the hops of the run's networks where that was asked for, and links them.
+fn look_beside(args: &RunArgs, session: &Session<'_>, summary: &Summary) -> anyhow::Result<()> {
+    if linux::beside(args, session)? {
+        let (directory, run) = (session.directory(), session.run());
+        html::write_page(directory, summary, run, session.trials())?;
+    }
+    Ok(())
+}
+
+/// Writes the page, prints the text, and says by which command a run that is not finished
+/// goes on.
 fn show(
     args: &RunArgs,
     session: &Session<'_>,
     summary: &Summary,
-    (shown, unfinished): (&str, bool),
+    (shown, to_go_on): (&str, Option<String>),
 ) -> anyhow::Result<()> {
     let (directory, run) = (session.directory(), session.run());
     let written = html::write_page(directory, summary, run, session.trials());
@@ -246,11 +230,14 @@ fn show(
         Ok(page) => progress::say(&format!("\nThe page: {}", page.display())),
         Err(_) => progress::say(&format!("\nThe trials: {}", directory.display())),
     }
-    if unfinished && !args.anonymise {
+    if let Some(command) = to_go_on
+        && !args.anonymise
+    {
         let target = &*run.provenance.target;
         // The lab is the default.
         let target = Some(target).filter(|it| *it != "lab" || cli::is_plugin());
-        progress::say(&words::to_go_on(cli::typed(), target, run, directory));
+        let command = format!("{} {command}", cli::typed());
+        progress::say(&words::to_go_on(&command, target, run, directory));
     }
     written?;
     printed

@@ -2,14 +2,19 @@
 //! limits, a budget of time, and to end as soon as the limits are decided.
 //!
 //! The run is one as any other. What it showed is judged by
-//! [`decision`](plumbline_report::decision).
+//! [`decision`](plumbline_report::decision); [`Against`] says what this and every other run is
+//! held against when it has ended.
+
+mod against;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use plumbline_experiment::{Experiment, SpecError};
 use plumbline_report::compare::{LimitTextError, parse_limit};
-use plumbline_report::decision::{Decision, HeadVerdict, junit, markdown};
+use plumbline_report::decision::{Decision, junit, markdown};
+
+pub use against::{Against, Judged};
 
 /// What the name of a network begins with that plugins of CNI make.
 const CNI: &str = "cni:";
@@ -127,19 +132,10 @@ impl GateArgs {
     }
 
     /// The files that were asked for, each with its text.
-    pub fn files(&self, decision: &Decision) -> Vec<(&Path, String)> {
+    fn files(&self, decision: &Decision) -> Vec<(&Path, String)> {
         let markdown = self.markdown.as_deref().map(|it| (it, markdown(decision)));
         let junit = self.junit.as_deref().map(|it| (it, junit(decision)));
         markdown.into_iter().chain(junit).collect()
-    }
-}
-
-/// The exit code for a verdict: 0 not worse, 1 worse, 2 undecided.
-pub fn exit_code(verdict: HeadVerdict) -> u8 {
-    match verdict {
-        HeadVerdict::NotWorse => 0,
-        HeadVerdict::Worse => 1,
-        HeadVerdict::Undecided => 2,
     }
 }
 

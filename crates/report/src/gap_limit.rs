@@ -1,5 +1,6 @@
 //! A limit on gaps, as typed: `gap=1s`.
 
+use std::fmt;
 use std::str::FromStr;
 
 use plumbline_experiment::typed;
@@ -28,6 +29,16 @@ impl FromStr for GapLimit {
         match u64::try_from(length.as_nanos()) {
             Ok(ns) if what.trim() == "gap" => Ok(Self { ns }),
             _ => Err(GapLimitError),
+        }
+    }
+}
+
+/// As it is typed.
+impl fmt::Display for GapLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ns % 1_000_000 {
+            0 => write!(f, "gap={}ms", self.ns / 1_000_000),
+            _ => write!(f, "gap={}ns", self.ns),
         }
     }
 }
@@ -80,6 +91,15 @@ impl GapLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_is_written_as_it_is_read() {
+        for ns in [0, 1, 1_500_000, 200_000_000, 90_000_000_000, (1 << 62) + 1] {
+            let limit = GapLimit { ns };
+            assert_eq!(limit.to_string().parse(), Ok(limit), "{limit}");
+        }
+        assert_eq!(GapLimit { ns: 1_000_000_000 }.to_string(), "gap=1000ms");
+    }
 
     #[test]
     fn only_gaps_can_be_limited_and_by_a_time() {

@@ -80,17 +80,18 @@ pub fn services(most: u32) -> String {
     format!("making paths with up to {most} services, which can take minutes")
 }
 
-/// `To go on: plumbline run --resume runs/tour-1`, with the target where it has to be named.
-pub fn to_go_on(program: &str, target: Option<&str>, run: &Run, directory: &Path) -> String {
+/// `To go on: plumbline run --resume runs/tour-1`, by the command that holds the run against
+/// the same again, with the target where it has to be named.
+pub fn to_go_on(command: &str, target: Option<&str>, run: &Run, directory: &Path) -> String {
     let directory = directory.display();
     let allowed = match run.plan.foreign_commands().is_empty() {
         true => "",
         false => " --allow-commands",
     };
     match target {
-        None => format!("To go on: {program} run --resume {directory}{allowed}"),
+        None => format!("To go on: {command} --resume {directory}{allowed}"),
         Some(target) => format!(
-            "To go on: {program} run --target {target} --resume {directory}{allowed}, with the \
+            "To go on: {command} --target {target} --resume {directory}{allowed}, with the \
              target's other flags"
         ),
     }
