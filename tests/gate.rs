@@ -190,7 +190,7 @@ fn a_budget_that_is_too_short_leaves_it_undecided_and_says_what_would_do() {
     let says = match answer["limits"][0]["overhead"].is_null() {
         // The machine was too busy for it, and that is said.
         true => "is not known (",
-        false => "more would decide it (--budget ",
+        false => "more would give an interval (--budget ",
     };
     assert!(sentence.contains(says), "{sentence}");
     // Each takes about a second, and none begins when the budget is spent.

@@ -21,6 +21,7 @@ mod programming;
 mod run_directory;
 mod search;
 mod spans;
+mod spent;
 mod survive;
 mod trial;
 mod warning;
@@ -51,6 +52,7 @@ pub use programming::{ProbeOutcome, ProbeSeries, ProbeSpell, ProgrammingObservat
 pub use run_directory::{GuestLock, NotARun, RunDirectory, RunDirectoryError};
 pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use spans::Spans;
+pub use spent::spent;
 pub use survive::{
     FlowKind, FlowSeries, RequestGap, RequestOutcome, RequestSpell, SurviveObservation,
 };

@@ -15,30 +15,29 @@ pub(crate) fn begun(trials: &[Trial]) -> usize {
     blocks.max().unwrap_or(0)
 }
 
-/// What all trials took, nanoseconds.
-pub(crate) fn took_ns(run: &Run, trials: &[Trial]) -> u64 {
-    let took: u64 = trials.iter().map(|trial| trial.took_ns).sum();
-    // Pairs run at the same time.
-    took / run.plan.pairs().max(1) as u64
-}
-
 /// How many blocks to add to a run whose first `blocks` blocks are done, in a time of
 /// `spent`; 0 where they are enough, or neither plan nor budget has room for another.
 pub(crate) fn more_blocks(run: &Run, trials: &[Trial], blocks: usize, spent: Duration) -> usize {
     let needed = match (run.plan.precision, &run.plan.sequential) {
-        (Some(asked), _) => until_narrow(asked, run, trials, blocks),
+        (Some(asked), _) => until_narrow(asked, run, trials, blocks, spent),
         (None, Some(asked)) => until_decided(asked, run, trials, blocks, spent),
         (None, None) => 0,
     };
     needed.min(run.plan.blocks.len().saturating_sub(blocks))
 }
 
-fn until_narrow(asked: Precision, run: &Run, trials: &[Trial], blocks: usize) -> usize {
+fn until_narrow(
+    asked: Precision,
+    run: &Run,
+    trials: &[Trial],
+    blocks: usize,
+    spent: Duration,
+) -> usize {
     let Some(reached) = Summary::new(run, trials).precision else {
         return 0;
     };
     let needed = precision::more_blocks(&reached.half_widths, blocks, asked.half_width);
-    needed.min(room(asked.budget_ns, took_ns(run, trials), blocks))
+    needed.min(room(asked.budget_ns, spent, blocks))
 }
 
 /// Verdicts count where the plan looks at them and nowhere else: a run that ended at any
@@ -54,8 +53,7 @@ fn until_decided(
     let is_over = asked.looks_after(blocks) && are_decided(run, trials);
     match asked.next_look(blocks).filter(|_| !is_over) {
         None => 0,
-        // A run of as many nanoseconds as a u64 holds has no end.
-        Some(next) => (next - blocks).min(room(asked.budget_ns, spent.as_nanos() as u64, blocks)),
+        Some(next) => (next - blocks).min(room(asked.budget_ns, spent, blocks)),
     }
 }
 
@@ -66,9 +64,10 @@ fn are_decided(run: &Run, trials: &[Trial]) -> bool {
         .all(|check| check.outcome != LimitOutcome::Undecided)
 }
 
-/// Blocks that a budget still has time for when `blocks` took so long; all in
-/// nanoseconds.
-fn room(budget: Option<u64>, spent: u64, blocks: usize) -> usize {
+/// Blocks that a budget, in nanoseconds, still has time for when `blocks` took so long.
+fn room(budget: Option<u64>, spent: Duration, blocks: usize) -> usize {
+    // A run of as many nanoseconds as a u64 holds has no end.
+    let spent = spent.as_nanos() as u64;
     let of_a_block = (spent / blocks.max(1) as u64).max(1);
     budget.map_or(usize::MAX, |budget| {
         (budget.saturating_sub(spent) / of_a_block) as usize
@@ -81,9 +80,10 @@ mod tests {
 
     #[test]
     fn the_budget_bounds_what_is_added() {
-        assert_eq!(room(None, 10, 2), usize::MAX);
-        assert_eq!(room(Some(10), 10, 2), 0);
-        assert_eq!(room(Some(21), 10, 2), 2);
-        assert_eq!(room(Some(5), 10, 2), 0);
+        let room = |budget| room(budget, Duration::from_nanos(10), 2);
+        assert_eq!(room(None), usize::MAX);
+        assert_eq!(room(Some(10)), 0);
+        assert_eq!(room(Some(21)), 2);
+        assert_eq!(room(Some(5)), 0);
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use plumbline_experiment::{Experiment, Layout};
 use plumbline_harness::{Ending, Target, conduct};
-use plumbline_record::{Run, Trial};
+use plumbline_record::{Run, Trial, spent};
 
 use crate::prepared::Prepared;
 use crate::undo::{take_down, with_undoing};
@@ -117,7 +117,7 @@ impl<'a> Session<'a> {
             settings,
         } = &mut self.prepared;
         let mut blocks = precision::begun(trials);
-        let (before, clock) = (precision::took_ns(run, trials), Instant::now());
+        let (before, clock) = (spent(trials), Instant::now());
         loop {
             let plan = run.plan.clone().as_begun(blocks);
             let earlier = trials.clone();
@@ -143,8 +143,7 @@ impl<'a> Session<'a> {
                 self.interrupted,
             )?;
             blocks = plan.blocks.len();
-            let spent = Duration::from_nanos(before) + clock.elapsed();
-            let more = precision::more_blocks(run, trials, blocks, spent);
+            let more = precision::more_blocks(run, trials, blocks, before + clock.elapsed());
             if ending.interrupted || more == 0 {
                 return Ok(ending);
             }

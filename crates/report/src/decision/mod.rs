@@ -9,8 +9,8 @@ mod shown;
 
 use std::time::Duration;
 
-use plumbline_experiment::TreatmentId;
-use plumbline_record::{Run, Trial};
+use plumbline_experiment::{Treatment, TreatmentId};
+use plumbline_record::{Run, Trial, spent};
 use plumbline_stats::family::minimum_blocks;
 use plumbline_stats::looks::blocks_to_decide;
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub struct Decision {
     pub limits: Vec<DecidedLimit>,
     /// Blocks of the run.
     pub blocks: usize,
-    /// What they took.
+    /// What they took, by which the budget is spent.
     pub took: Duration,
     /// When the run started, RFC 3339, UTC.
     pub started: String,
@@ -70,8 +70,9 @@ pub struct DecidedLimit {
     interval: Option<String>,
     /// The medians of base and head.
     values: [Option<String>; 2],
-    /// About how much more time would decide it, with 80 % probability; `None` where it is
-    /// decided, or the head differs by about as much as is allowed.
+    /// About how much more time would decide it, with 80 % probability, or give it an interval
+    /// where it has none; `None` where it is decided, or the head differs by about as much as
+    /// is allowed.
     pub more: Option<Duration>,
 }
 
@@ -80,9 +81,7 @@ impl Decision {
     /// measured is undecided.
     pub fn new(run: &Run, trials: &[Trial]) -> Self {
         let summary = Summary::new(run, trials);
-        let took = trials.iter().map(|trial| trial.took_ns);
-        let took = took.fold(0, u64::saturating_add);
-        let took = Duration::from_nanos(took / run.plan.pairs().max(1) as u64);
+        let took = spent(trials);
         let pace = Pace {
             blocks: summary.blocks,
             of_a_block: took / summary.blocks.max(1) as u32,
@@ -94,13 +93,9 @@ impl Decision {
             .map(|check| DecidedLimit::new(check, &summary, &pace))
             .collect();
         let outcome = |wanted| limits.iter().any(|one| one.check.outcome == wanted);
-        let compared = run.plan.treatments.iter();
-        let compared = compared.filter_map(|it| Some((it.id, it.baseline?))).next();
-        let (head, base) = compared.unwrap_or_default();
-        let name = |id: TreatmentId| {
-            let treatment = run.plan.treatments.get(id);
-            treatment.map_or(String::new(), |it| describe::clean(&it.label))
-        };
+        let all = || summary.treatments.iter().map(|one| &one.treatment);
+        let compared = all().filter_map(|it| Some((all().nth(it.baseline?)?, it)));
+        let (bases, heads): (Vec<_>, Vec<_>) = compared.unzip();
         Self {
             verdict: match (
                 outcome(LimitOutcome::Broken),
@@ -112,8 +107,8 @@ impl Decision {
                 (false, false) if limits.is_empty() => HeadVerdict::Undecided,
                 (false, false) => HeadVerdict::NotWorse,
             },
-            base: name(base),
-            head: name(head),
+            base: network(&bases),
+            head: network(&heads),
             limits,
             blocks: summary.blocks,
             took,
@@ -121,13 +116,16 @@ impl Decision {
         }
     }
 
-    /// About how much more time would decide every limit; `None` where all are decided, or
-    /// time alone would hardly do it.
+    /// About how much more time would decide every limit, or give each an interval where one
+    /// has none; `None` where all are decided, or time alone would hardly do it.
     pub fn more(&self) -> Option<Duration> {
-        let undecided = self.limits.iter();
-        let undecided = undecided.filter(|one| one.check.outcome == LimitOutcome::Undecided);
-        let each: Option<Vec<Duration>> = undecided.map(|one| one.more).collect();
+        let each: Option<Vec<Duration>> = self.undecided().map(|one| one.more).collect();
         each?.into_iter().max()
+    }
+
+    fn undecided(&self) -> impl Iterator<Item = &DecidedLimit> {
+        let limits = self.limits.iter();
+        limits.filter(|one| one.check.outcome == LimitOutcome::Undecided)
     }
 }
 
@@ -188,6 +186,26 @@ impl Pace {
         let more = (needed - counted as f64).max(1.0) * self.blocks as f64 / counted as f64;
         is_worth.then(|| self.of_a_block.mul_f64(more))
     }
+}
+
+/// The network of some treatments: as they are labelled, or where they have several paths of
+/// one network, that.
+fn network(of: &[&Treatment]) -> String {
+    let distinct = |name: fn(&Treatment) -> &str| {
+        let mut names = Vec::new();
+        for one in of.iter().map(|it| name(it)) {
+            if !names.contains(&one) {
+                names.push(one);
+            }
+        }
+        names
+    };
+    let labels = distinct(|it| &it.label);
+    let name = match distinct(|it| it.scene.network_name())[..] {
+        [network] if labels.len() > 1 && !network.is_empty() => network.to_owned(),
+        _ => describe::some(labels),
+    };
+    describe::clean(&name)
 }
 
 /// With the workload where there are several, and the treatment where it says more than

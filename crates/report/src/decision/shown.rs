@@ -74,15 +74,18 @@ pub(super) fn allowed(limit: &DecidedLimit) -> String {
 
 /// What would decide it; nothing where that is said of what was not measured.
 fn remedy(decision: &Decision) -> String {
-    let mut limits = decision.limits.iter();
-    match decision.more() {
-        Some(more) => format!(
-            "; about {} more would decide it (--budget {})",
-            number::long_duration(more),
-            budget(decision, more)
-        ),
-        None if limits.any(|one| one.check.overhead.is_none()) => String::new(),
-        None => "; it differs by about as much as is allowed, so more time would hardly decide it"
+    let mut undecided = decision.undecided();
+    if let Some(more) = decision.more() {
+        let would = match undecided.any(|one| one.interval.is_none()) {
+            true => "give an interval",
+            false => "decide it",
+        };
+        let (time, budget) = (number::long_duration(more), budget(decision, more));
+        return format!("; about {time} more would {would} (--budget {budget})");
+    }
+    match undecided.any(|one| one.check.overhead.is_none()) {
+        true => String::new(),
+        false => "; it differs by about as much as is allowed, so more time would hardly decide it"
             .to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! What a gate says, and in which forms, of runs whose effects are known.
 
-use plumbline_experiment::Sequential;
+use plumbline_experiment::{Scene, Sequential};
 use plumbline_record::{Run, Trial};
 use plumbline_report::Summary;
 use plumbline_report::decision::{Decision, HeadVerdict, json, junit, markdown, sentence};
@@ -138,6 +138,52 @@ fn what_is_undecided_says_how_much_more_time_it_takes() {
     assert!(text.contains("about as much as is allowed"), "{text}");
 }
 
+/// Blocks of these runs begin a minute apart, of which their trials take a second: the budget
+/// is spent by the clock.
+#[test]
+fn time_is_that_of_the_clock_and_not_of_the_trials() {
+    let decision = decided(head(1.03), &[("p50", 4.0)]);
+    assert_eq!(decision.took.as_secs(), 541);
+    let text = sentence(&decision);
+    assert!(text.contains("after 10 blocks in 10 min"), "{text}");
+    let (_, budget) = text.split_once("--budget ").unwrap();
+    let minutes: u64 = budget.split('m').next().unwrap().parse().unwrap();
+    let needed = (decision.took + decision.more().unwrap()).as_secs();
+    assert_eq!(minutes, needed.div_ceil(60), "{text}");
+}
+
+/// Every path of a cluster is compared with the same one of the other.
+#[test]
+fn networks_with_several_paths_are_called_by_their_own_names() {
+    let networks = ["main/host", "main/pod", "pr/host", "pr/pod"].map(Network::same);
+    let fake = Fake {
+        workloads: vec![rr()],
+        ..Fake::new(&networks)
+    };
+    let (mut run, trials) = fake.run();
+    run.plan.limits = [("p50".to_owned(), 0.3)].into();
+    for treatment in &mut run.plan.treatments {
+        let (network, path) = treatment.label.split_once('/').unwrap();
+        treatment.scene = Scene::of(network).by(path);
+        treatment.baseline = treatment.id.checked_sub(2);
+    }
+    let decision = Decision::new(&run, &trials);
+    assert_eq!((&*decision.base, &*decision.head), ("main", "pr"));
+    let text = sentence(&decision);
+    for part in [
+        "pr is not worse than main: ",
+        "p50 of pr/host ",
+        "p50 of pr/pod ",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    // Where heads have no name in common, all are named.
+    run.plan.treatments[1].baseline = Some(0);
+    let decision = Decision::new(&run, &trials);
+    assert_eq!(decision.base, "main");
+    assert_eq!(decision.head, "main/pod, pr/host, pr/pod");
+}
+
 #[test]
 fn what_was_not_measured_is_undecided() {
     let (run, trials) = gate(head(1.0), &[("p50", 3.0)]);
@@ -147,6 +193,11 @@ fn what_was_not_measured_is_undecided() {
     assert!(
         decision.more().is_some(),
         "blocks for an interval: {decision:?}"
+    );
+    let text = sentence(&decision);
+    assert!(
+        text.contains("more would give an interval (--budget "),
+        "{text}"
     );
     // Of three blocks one counts: each further one takes three.
     let voided = few.iter().cloned().map(|trial| match trial.block {
