@@ -308,14 +308,17 @@ fn until_a_trial_runs(hosts: &TwoHosts) {
     });
 }
 
-/// Names of devices, routes and rules of the controller and of each host, whose network a
-/// sleeping process keeps.
+/// Their mounts, and of the controller and of each host, whose network a sleeping process keeps,
+/// devices with addresses and qdiscs, routes, rules, and what nftables has.
 #[track_caller]
-fn networks(hosts: &TwoHosts) -> String {
-    const SHOW: &str = "for process in /proc/[0-9]*; do \
+fn stands(hosts: &TwoHosts) -> String {
+    const SHOW: &str = "cat /proc/self/mountinfo; for process in /proc/[0-9]*; do \
             case $process,$(cat $process/comm) in /proc/1,* | *,sleep) ;; *) continue ;; esac; \
-            nsenter --net=$process/ns/net sh -c \"ip -o link | cut -d : -f 2; \
-                ip -4 route show table all | sed 's/ linkdown//'; ip rule\"; \
+            nsenter --net=$process/ns/net sh -c \"ip address; tc qdisc show; \
+                for family in -4 -6; do \
+                    ip \\$family route show table all | sed 's/ linkdown//'; ip \\$family rule; \
+                done; \
+                nft --stateless list ruleset\"; \
         done";
     let shown = hosts.inside(&["sh", "-c", SHOW]).output();
     let shown = shown.expect("it starts");
@@ -337,7 +340,17 @@ fn a_controller_that_is_killed_leaves_nothing_on_the_hosts() {
     let mut moments = Moments::new(TEST);
     // Of the machine, and of the namespaces in which hosts and controller are.
     let before = Inventory::take();
-    let (processes, wired) = (hosts.processes(), networks(&hosts));
+    eventually("their addresses are there", CLEANED, || {
+        !stands(&hosts).contains(" tentative ")
+    });
+    let (processes, stood) = (hosts.processes(), stands(&hosts));
+    let rule = |order| {
+        let rule = ["ip", "-6", "rule", order, "priority", "7", "table", "7"];
+        assert!(hosts.inside(&rule).status().expect("ip runs").success());
+    };
+    rule("add");
+    assert_ne!(stands(&hosts), stood, "what is planted is found");
+    rule("del");
     let mut span = None;
     for _ in 0..times(3) {
         let told = hosts.path("pid");
@@ -366,8 +379,8 @@ fn a_controller_that_is_killed_leaves_nothing_on_the_hosts() {
         eventually("every process has ended", CLEANED, || {
             hosts.processes() == processes
         });
-        eventually("their networks are as before", CLEANED, || {
-            networks(&hosts) == wired
+        eventually("mounts and networks are as before", CLEANED, || {
+            stands(&hosts) == stood
         });
         before.assert_unchanged();
         std::fs::remove_file(&told).expect("it is there");

@@ -7,7 +7,9 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::world::{self, Running, eventually, output, stderr, stdout};
+use crate::inventory::Inventory;
+use crate::left::{MARK, marked};
+use crate::world::{self, PATIENCE, Running, eventually, output, stderr, stdout};
 
 /// A file of the machine, what it holds, and what it would be set to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,9 +176,14 @@ fn what_a_killed_one_has_left_is_put_back() {
     let Some(files) = to_set("a killed tune") else {
         return;
     };
+    // It makes the file that says who has the machine, which stays.
+    assert!(output(&["tune", "--restore"]).status.success());
+    let before = Inventory::take();
+    let mark = format!("tune-{}", std::process::id());
+    let command = ["env", &format!("{MARK}={mark}"), "sleep", "60"];
     let mut left = 0;
     for kill in 0..KILLS {
-        let mut tune = Running::start(&["tune", "--", "sleep", "60"]);
+        let mut tune = Running::start(&[&["tune", "--"], &command[..]].concat());
         if kill % 2 == 0 {
             eventually("it has begun", Duration::from_secs(10), || {
                 files.iter().any(|file| read(file) != file.now)
@@ -190,7 +197,11 @@ fn what_a_killed_one_has_left_is_put_back() {
         let restored = output(&["tune", "--restore"]);
         assert!(restored.status.success(), "{}", stderr(&restored));
         assert_eq!(proposed(), files, "{}", stderr(&restored));
+        eventually("the command has ended", PATIENCE, || {
+            marked(&mark).is_empty()
+        });
     }
+    before.assert_unchanged();
     assert!(left >= KILLS / 2, "{left} of {KILLS} have left anything");
 }
 

@@ -1,17 +1,16 @@
 //! What is left in the cluster after a run that was cut off.
 
-use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::kubelab::Kubelab;
+use super::kubelab::NodeInventory;
 use super::outages::inventory_in_time;
 use super::{Cluster, cluster, short};
 use crate::inventory::Inventory;
 use crate::moments::{Moments, say, times};
-use crate::world::{PATIENCE, Running, eventually, stderr, stdout, trials};
+use crate::world::{Running, eventually, stderr, stdout, trials};
 
 /// Long enough to be interrupted.
 const LONG: &[&str] = &["--blocks", "200", "--network", "pod"];
@@ -57,7 +56,7 @@ fn ctrl_c_while_pods_start_leaves_nothing() {
 fn a_killed_controller_stops_the_load_and_cleanup_removes_the_rest() {
     const TEST: &str = "a_killed_controller_stops_the_load_and_cleanup_removes_the_rest";
     let Some(cluster) = cluster() else { return };
-    let kubelab = Kubelab::of_cluster("no nodes to look at");
+    let nodes = NodeInventory::take(&cluster);
     let mut moments = Moments::new(TEST);
     let before = cluster.inventory();
     // Kubelets remove the groups of pods when they get to it, and kernels in user mode, which may
@@ -65,7 +64,7 @@ fn a_killed_controller_stops_the_load_and_cleanup_removes_the_rest() {
     let machine = Inventory::take()
         .without("control group")
         .without("shared memory");
-    let (mut span, mut nodes) = (None, None);
+    let mut span = None;
     for _ in 0..times(2) {
         let run = start_of_long_trials(&cluster);
         let since = Instant::now();
@@ -82,13 +81,9 @@ fn a_killed_controller_stops_the_load_and_cleanup_removes_the_rest() {
         is_killed_and_cleaned_up(&cluster, run);
         assert_eq!(inventory_in_time(&cluster, &before), before);
         machine.assert_unchanged();
-        let Some(kubelab) = &kubelab else { continue };
-        // From the second on: the first pods of a node leave it the bridge that they share.
-        let now = || on_nodes(&cluster, kubelab);
-        let known = nodes.get_or_insert_with(now);
-        eventually("nothing new is on the nodes", PATIENCE, || {
-            now().is_subset(known)
-        });
+        if let Some(nodes) = &nodes {
+            nodes.assert_nothing_new(&cluster);
+        }
     }
     let nothing = cluster.plumbline(&["cleanup"]).output().unwrap();
     assert!(stderr(&nothing).contains("nothing of Plumbline's"));
@@ -159,22 +154,6 @@ pub(super) fn elsewhere(program: &Command) -> Command {
         alone.env(name, value.expect("none is taken away"));
     }
     alone
-}
-
-/// What nodes have of their own, by node: names of devices, routes, rules, tables of nftables, and
-/// what we keep there. Pods that end take theirs with them, when the kubelet gets to it.
-#[track_caller]
-fn on_nodes(cluster: &Cluster, kubelab: &Kubelab) -> BTreeSet<String> {
-    // A route has the flag while no pod is there.
-    const SHOW: &str = "ip -o link | cut -d : -f 2; \
-        ip -4 route show table all | sed 's/ linkdown//'; \
-        ip rule; nft list tables; ls -A /run/plumbline 2> /dev/null || true";
-    let mut all = BTreeSet::new();
-    for node in cluster.workers() {
-        let shown = kubelab.exec(&node, &["sh", "-c", SHOW]);
-        all.extend(shown.lines().map(|line| format!("{node}: {line}")));
-    }
-    all
 }
 
 impl Cluster {

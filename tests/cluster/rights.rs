@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
+use super::kubelab::NodeInventory;
 use super::left::elsewhere;
 use super::outages::inventory_in_time;
 use super::{Cluster, cluster, read, refused, short};
@@ -232,7 +233,7 @@ fn what_a_killed_run_left_in_a_shared_namespace_is_shown_and_removed() {
             is_there(what)
         });
     }
-    let before = cluster.inventory();
+    let (before, nodes) = (cluster.inventory(), NodeInventory::take(&cluster));
     let flags = [
         "--namespace",
         SHARED,
@@ -266,4 +267,7 @@ fn what_a_killed_run_left_in_a_shared_namespace_is_shown_and_removed() {
     cleanup(&["--yes"]);
     assert_eq!(account.shared(), "");
     assert_eq!(inventory_in_time(&cluster, &before), before);
+    if let Some(nodes) = nodes {
+        nodes.assert_nothing_new(&cluster);
+    }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
+use super::kubelab::NodeInventory;
 use super::outages::{Away, create};
 use super::rights::{ACCOUNT, Account, SHARED};
 use super::{Cluster, cluster, lasting, read, refused, short, statuses};
@@ -206,7 +207,7 @@ fn a_proxy_that_never_catches_up_is_told_with_the_last_try_and_nothing_is_left()
 #[test]
 fn cleanup_removes_the_services_of_a_run_that_was_killed() {
     let Some(cluster) = cluster() else { return };
-    let before = cluster.inventory();
+    let (before, nodes) = (cluster.inventory(), NodeInventory::take(&cluster));
     let flags = short(&[POD, &["--services", "0,30000"]].concat());
     let mut run = cluster.start(&flags);
     let count = || {
@@ -231,4 +232,7 @@ fn cleanup_removes_the_services_of_a_run_that_was_killed() {
     ));
     assert!(removed.status.success(), "{}", stderr(&removed));
     assert_eq!(cluster.inventory(), before);
+    if let Some(nodes) = nodes {
+        nodes.assert_nothing_new(&cluster);
+    }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
+use super::kubelab::NodeInventory;
 use super::left::agents;
 use super::outages::{self, failed};
 use super::{Cluster, cluster, read, statuses};
@@ -79,7 +80,7 @@ fn nodes_of_a_killed_run_are_put_back_when_its_pods_end() {
     let Some((cluster, files)) = tunable() else {
         return;
     };
-    let before = cluster.inventory();
+    let (before, nodes) = (cluster.inventory(), NodeInventory::take(&cluster));
     let mut run = under_way(&cluster, &files);
     run.signal(Signal::SIGKILL);
     assert_eq!(run.wait(Duration::from_secs(5)), None);
@@ -93,4 +94,7 @@ fn nodes_of_a_killed_run_are_put_back_when_its_pods_end() {
     let removed = cluster.plumbline(&["cleanup", "--yes"]).output().unwrap();
     assert!(removed.status.success(), "{}", stderr(&removed));
     assert_eq!(cluster.inventory(), before);
+    if let Some(nodes) = nodes {
+        nodes.assert_nothing_new(&cluster);
+    }
 }
