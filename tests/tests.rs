@@ -35,6 +35,8 @@ mod stamps;
 mod studies;
 mod survive;
 mod tried;
+#[path = "../crates/engine/tests/it/tries.rs"]
+mod tries;
 mod tune;
 mod tuning;
 mod usage;

@@ -10,6 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::documented;
+pub(crate) use crate::tries::{in_time, often_in_time};
 
 /// How long something may take that is to come at all, on a machine that others use too.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -212,13 +213,6 @@ pub(crate) fn eventually(what: &str, limit: Duration, mut condition: impl FnMut(
         assert!(Instant::now() < deadline, "not within {limit:?}: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
-}
-
-/// The first of ten tries that was in time, or the last of them. What must be right is held in
-/// every one; what must be quick is so where others leave the machine free.
-pub(crate) fn in_time<T>(attempt: impl Fn() -> T, is_in_time: impl Fn(&T) -> bool) -> T {
-    let mut tries = (1..10).map(|_| attempt());
-    tries.find(is_in_time).unwrap_or_else(&attempt)
 }
 
 /// The only run directory below `out`.

@@ -40,4 +40,5 @@ mod self_checks;
 mod stalls;
 mod stamps;
 mod thinking;
+mod tries;
 mod turns;

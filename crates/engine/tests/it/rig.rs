@@ -14,6 +14,8 @@ use plumbline_experiment::{Arrival, DriverChoice, Protocol, Wait, Workload, Work
 use plumbline_record::{LoadResult, ServeResult};
 use plumbline_sys::ring::{Ring, Room};
 
+pub(crate) use crate::tries::{in_time, often_in_time};
+
 /// How long something may take that does not hang, on a machine that others use too.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
@@ -179,13 +181,6 @@ pub(crate) fn both_ends(spec: &Workload, listen: SocketAddr) -> (LoadResult, Ser
     let server = Server::start(&serving(spec, listen));
     let result = load(&short(spec.clone(), server.address));
     (result, server.finish())
-}
-
-/// The first of ten tries that was in time, or the last of them. What must be right is
-/// right in every one; what must be quick is so where others leave the machine free.
-pub(crate) fn in_time<T>(attempt: impl Fn() -> T, is_in_time: impl Fn(&T) -> bool) -> T {
-    let mut tries = (1..10).map(|_| attempt());
-    tries.find(is_in_time).unwrap_or_else(&attempt)
 }
 
 /// Waits until something is so that has to become so.
