@@ -3,4 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| plumbline_sys::counters::fuzzing::files(text));
+fuzz_target!(|text: &str| {
+    plumbline_sys::counters::fuzzing::files(text);
+    plumbline_agent::fuzzing::files(text);
+});

@@ -136,7 +136,7 @@ fn sandbox_ns() -> Option<u64> {
 }
 
 /// The middle of the tick in which a process began, since the start of the kernel.
-fn started_ns(stat: &str) -> Option<u64> {
+pub(crate) fn started_ns(stat: &str) -> Option<u64> {
     // A name may hold anything, parentheses too.
     let (_, fields) = stat.rsplit_once(')')?;
     let ticks: u64 = fields.split_whitespace().nth(START_FIELD)?.parse().ok()?;

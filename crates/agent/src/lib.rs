@@ -9,6 +9,8 @@
 //! (S-5), and it ends when it hears nothing for [`LEASE`], or when its input closes.
 
 mod attempt;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod hold;
 mod idle;
 mod job;

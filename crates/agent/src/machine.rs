@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use plumbline_record::Fingerprint;
+use plumbline_sys::cpu::is_guest;
 use plumbline_sys::user_mode;
 
 /// Sysctls that change what a network costs.
@@ -56,7 +57,7 @@ pub fn fingerprint() -> Fingerprint {
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
             .unwrap_or_else(|| "unknown".to_owned()),
         clock_read_ns: clock_read_ns(),
-        memory_bytes: memory_bytes(),
+        memory_bytes: memory_bytes(&read("/proc/meminfo").unwrap_or_default()),
         irq_time_accounting: irq_time_accounting(),
         sysctls: sysctls(),
         devices: BTreeMap::new(),
@@ -78,7 +79,7 @@ fn read(path: impl AsRef<Path>) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-fn cpuinfo_value(cpuinfo: &str, key: &str) -> Option<String> {
+pub(crate) fn cpuinfo_value(cpuinfo: &str, key: &str) -> Option<String> {
     let line = cpuinfo
         .lines()
         .find(|line| line.split(':').next().is_some_and(|k| k.trim() == key))?;
@@ -93,7 +94,7 @@ fn number_listed(list: &str) -> u32 {
 
 /// The command line without the name of the first program: it affects no
 /// packet, and may differ at each start of a kernel that is a program.
-fn kernel_command_line(line: &str) -> String {
+pub(crate) fn kernel_command_line(line: &str) -> String {
     let words = line
         .split_whitespace()
         .filter(|word| !word.starts_with("init="));
@@ -105,10 +106,7 @@ fn hypervisor(cpuinfo: &str) -> Option<String> {
     if let Some(host) = user_mode::host() {
         return Some(format!("User-mode Linux on {host}"));
     }
-    let guest = cpuinfo_value(cpuinfo, "flags")?
-        .split(' ')
-        .any(|flag| flag == "hypervisor");
-    guest.then(|| {
+    is_guest(cpuinfo).then(|| {
         read("/sys/class/dmi/id/sys_vendor")
             .filter(|v| !v.is_empty())
             .unwrap_or_else(|| "unknown".into())
@@ -130,10 +128,9 @@ fn clock_read_ns() -> u64 {
     costs[costs.len() / 2]
 }
 
-fn memory_bytes() -> u64 {
-    let meminfo = read("/proc/meminfo").unwrap_or_default();
+pub(crate) fn memory_bytes(meminfo: &str) -> u64 {
     let kilobytes =
-        cpuinfo_value(&meminfo, "MemTotal").and_then(|v| v.split(' ').next()?.parse::<u64>().ok());
+        cpuinfo_value(meminfo, "MemTotal").and_then(|v| v.split(' ').next()?.parse::<u64>().ok());
     kilobytes.unwrap_or(0).saturating_mul(1024)
 }
 

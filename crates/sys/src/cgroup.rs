@@ -11,7 +11,7 @@ pub fn own() -> Option<PathBuf> {
 
 /// The directory of a process's cgroup of version 2, by what /proc says of the process
 /// and of mounts.
-fn of(groups: &str, mounts: &str) -> Option<PathBuf> {
+pub(crate) fn of(groups: &str, mounts: &str) -> Option<PathBuf> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let mounted = mounts.lines().find_map(|line| {
         let mut words = line.split(' ').skip(1);

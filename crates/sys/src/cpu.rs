@@ -168,6 +168,12 @@ pub fn listed(list: &str) -> Vec<usize> {
     list.split(',').filter_map(range).flatten().collect()
 }
 
+/// Whether a hypervisor is below this kernel, by the flags of its `/proc/cpuinfo`.
+pub fn is_guest(cpuinfo: &str) -> bool {
+    let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
+    flags.any(|line| line.split_whitespace().any(|it| it == "hypervisor"))
+}
+
 /// Sets how late the kernel may wake the calling thread from a timed sleep, in
 /// nanoseconds; the usual default is 50 µs, the least is 1 ns (L-18).
 pub fn set_timer_slack_ns(slack: u64) -> io::Result<()> {
@@ -203,6 +209,14 @@ mod tests {
         assert_eq!(listed("0-3,8\n"), [0, 1, 2, 3, 8]);
         assert_eq!(listed(""), [0_usize; 0]);
         assert_eq!(listed("7,0-18446744073709551615"), [7]);
+    }
+
+    #[test]
+    fn a_guest_is_told_by_a_flag() {
+        let cpuinfo = "processor\t: 0\nmodel name\t: a hypervisor\nflags\t\t: fpu hypervisor lm\n";
+        assert!(is_guest(cpuinfo));
+        assert!(!is_guest(&cpuinfo.replace("fpu hypervisor", "fpu")));
+        assert!(!is_guest(""));
     }
 
     #[test]

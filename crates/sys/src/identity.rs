@@ -59,9 +59,13 @@ fn world() -> Option<String> {
 
 /// The state of a process, and when it began, in ticks of its kernel (proc_pid_stat(5)).
 fn state(pid: u32) -> Option<(char, String)> {
+    state_in(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The same by what is in its file.
+pub(crate) fn state_in(stat: &str) -> Option<(char, String)> {
     /// Places behind the name, which may have anything in it.
     const BEGAN: usize = 19;
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?.chars().next()?;
     Some((state, fields.nth(BEGAN - 1)?.to_owned()))

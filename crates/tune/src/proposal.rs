@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 
 use plumbline_sys::awake;
+use plumbline_sys::cpu::is_guest;
 use serde::{Deserialize, Serialize};
 
 use crate::root::Root;
@@ -83,9 +84,7 @@ const WAKE_UP: &str = "/dev/cpu_dma_latency";
 fn idle_cpus(root: &Root) -> Proposal {
     const NAME: &str = "idle CPUs";
     let cpuinfo = root.read("/proc/cpuinfo").unwrap_or_default();
-    let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
-    let is_guest = flags.any(|line| line.split_whitespace().any(|it| it == "hypervisor"));
-    let missing = match (is_guest, root.exists(WAKE_UP)) {
+    let missing = match (is_guest(&cpuinfo), root.exists(WAKE_UP)) {
         (false, _) => Some("a hypervisor: elsewhere the C-states are enough"),
         (true, false) => Some("/dev/cpu_dma_latency: this kernel has no cpuidle"),
         (true, true) => None,

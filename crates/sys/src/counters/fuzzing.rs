@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{IdleCounter, conntrack, cpu, idle, protocol, softnet};
-use crate::cpu::{listed, user_share};
+use crate::cgroup;
+use crate::cpu::{is_guest, listed, user_share};
+use crate::identity::state_in;
 use crate::user_mode::named_in;
 use crate::waiting::waiting_in;
 
@@ -36,4 +38,10 @@ pub fn files(text: &str) {
     // Each takes more than one byte of the text, and is bounded.
     assert!(listed(text).len() <= 8_192 * text.len().max(1));
     assert!(waiting_in(text, 80, false).len() <= lines);
+    let began = state_in(text).map(|(_, began)| began);
+    assert!(began.is_none_or(|it| text.contains(&it)));
+    // Of both files that it takes: who is in a group, and where groups are mounted.
+    let group = cgroup::of(text, text);
+    assert!(group.is_none_or(|it| it.as_os_str().len() <= 2 * text.len()));
+    assert!(!is_guest(text) || text.contains("hypervisor"));
 }
