@@ -15,12 +15,12 @@ const STREAM: Duration = Duration::from_millis(200);
 /// A stream that is so many times as fast is tried again.
 pub(super) const FASTER: f64 = 2.0;
 
-/// Rates of a stream each way, bits per second.
-type Rates = [f64; 2];
+/// StreamRates of a stream each way, bits per second.
+type StreamRates = [f64; 2];
 
 /// What a trial came to, of the way that gains most.
 #[derive(Debug, PartialEq)]
-struct Compared {
+struct OffloadEffect {
     devices: Vec<String>,
     /// There, or back.
     way: usize,
@@ -66,10 +66,10 @@ pub(super) fn all(
 /// Holds streams with something off against those before, which are `last`, and behind; `None`
 /// where nothing is on that could be off.
 fn compare<E>(
-    last: &mut Rates,
-    mut off: impl FnMut() -> Result<Option<(Vec<String>, Rates)>, E>,
-    mut on: impl FnMut() -> Result<Rates, E>,
-) -> Result<Option<Compared>, E> {
+    last: &mut StreamRates,
+    mut off: impl FnMut() -> Result<Option<(Vec<String>, StreamRates)>, E>,
+    mut on: impl FnMut() -> Result<StreamRates, E>,
+) -> Result<Option<OffloadEffect>, E> {
     let Some((devices, mut worst_off)) = off()? else {
         return Ok(None);
     };
@@ -87,7 +87,7 @@ fn compare<E>(
     // Nothing may get over with it on.
     let gain = |way: usize| worst_off[way] / best_on[way].max(1.0);
     let way = usize::from(gain(1) > gain(0));
-    Ok(Some(Compared {
+    Ok(Some(OffloadEffect {
         devices,
         way,
         on: best_on[way],
@@ -95,7 +95,7 @@ fn compare<E>(
     }))
 }
 
-fn each(one: Rates, other: Rates, choose: fn(f64, f64) -> f64) -> Rates {
+fn each(one: StreamRates, other: StreamRates, choose: fn(f64, f64) -> f64) -> StreamRates {
     array::from_fn(|way| choose(one[way], other[way]))
 }
 
@@ -106,7 +106,7 @@ fn without(
     post: &Post,
     devices: &[String],
     offload: OffloadGroup,
-) -> Result<Option<(Vec<String>, Rates)>, TargetError> {
+) -> Result<Option<(Vec<String>, StreamRates)>, TargetError> {
     let order = SoundOrder::SwitchOff {
         devices: devices.to_vec(),
         offload,
@@ -130,7 +130,7 @@ fn without(
 }
 
 /// The rates of streams, one after the other.
-fn rates(posts: &Posts, [there, back]: [Heading<'_>; 2]) -> Result<Rates, TargetError> {
+fn rates(posts: &Posts, [there, back]: [Heading<'_>; 2]) -> Result<StreamRates, TargetError> {
     Ok([
         rate(&posts.stream(there, STREAM)?),
         rate(&posts.stream(back, STREAM)?),
@@ -149,7 +149,11 @@ mod tests {
     use super::*;
 
     /// What a trial comes to in which streams go so fast.
-    fn compared(last: &mut Rates, off: &[Rates], on: &[Rates]) -> Option<Compared> {
+    fn compared(
+        last: &mut StreamRates,
+        off: &[StreamRates],
+        on: &[StreamRates],
+    ) -> Option<OffloadEffect> {
         let (mut off, mut on) = (off.iter(), on.iter());
         let devices = || vec!["eth0".to_owned()];
         let off = || Ok::<_, Infallible>(off.next().map(|rates| (devices(), *rates)));
