@@ -186,5 +186,6 @@ mod tests {
         assert!(survey.devices.iter().any(|it| it.name == "lo"));
         assert_eq!(survey.ways[0].as_ref().unwrap().device, "lo");
         assert!(survey.counters.contains_key("Udp.InCsumErrors"));
+        assert!(survey.rp_filter.is_some(), "that of all devices");
     }
 }
