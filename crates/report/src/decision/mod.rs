@@ -74,6 +74,8 @@ pub struct DecidedLimit {
     /// where it has none; `None` where it is decided, or the head differs by about as much as
     /// is allowed.
     pub more: Option<Duration>,
+    /// Whether it is open because a part of what is limited is not seen.
+    is_unseen: bool,
 }
 
 impl Decision {
@@ -150,6 +152,8 @@ impl DecidedLimit {
             Some(describe::value(of.metric, median))
         };
         let effect = concerned.and_then(|one| one.effect);
+        let is_open = check.outcome == LimitOutcome::Undecided;
+        let is_unseen = is_open && effect.is_some_and(|effect| effect.is_partly_seen());
         Self {
             name: name(&check, concerned, summary),
             change: effect.as_ref().map(describe::change),
@@ -159,8 +163,9 @@ impl DecidedLimit {
                 None => [None, None],
             },
             more: effect
-                .filter(|_| check.outcome == LimitOutcome::Undecided)
+                .filter(|_| is_open && !is_unseen)
                 .and_then(|effect| pace.until_decided(&check, effect.blocks)),
+            is_unseen,
             check,
         }
     }

@@ -74,6 +74,10 @@ pub(super) fn allowed(limit: &DecidedLimit) -> String {
 
 /// What would decide it; nothing where that is said of what was not measured.
 fn remedy(decision: &Decision) -> String {
+    let unseen = decision.limits.iter().find(|one| one.is_unseen);
+    if let Some(reason) = unseen.and_then(|one| one.check.reason.as_ref()) {
+        return format!("; {reason}");
+    }
     let mut undecided = decision.undecided();
     if let Some(more) = decision.more() {
         let would = match undecided.any(|one| one.interval.is_none()) {

@@ -261,3 +261,25 @@ fn repeated_looks_make_intervals_wider() {
     };
     assert!(width(&run) > 1.02 * width(&fixed));
 }
+
+#[test]
+fn a_limit_on_processes_that_are_not_seen_asks_for_another_limit_and_not_for_time() {
+    let (mut run, mut trials) = gate(head(1.0), &[("process_cpu_per_request", 10.0)]);
+    for trial in &mut trials {
+        trial.observation.as_mut().unwrap().common.ksoftirqd_ns = Some(0);
+    }
+    let verdict = |run: &Run| Decision::new(run, &trials).verdict;
+    assert_eq!(verdict(&run), HeadVerdict::NotWorse);
+    run.provenance.target = "kubernetes".to_owned();
+    let decision = Decision::new(&run, &trials);
+    assert_eq!(decision.verdict, HeadVerdict::Undecided);
+    assert_eq!(decision.more(), None);
+    let said = sentence(&decision);
+    assert!(
+        said.ends_with(
+            "what the network’s own processes use is not seen here; limit the CPU of the machine \
+             instead."
+        ),
+        "{said}"
+    );
+}
