@@ -7,7 +7,7 @@ use plumbline_experiment::{
     FACTORS, Policies, Protocol, Scene, Selected, ServicePosition, ServiceProxy, Treatment,
 };
 use plumbline_harness::TargetError;
-use plumbline_record::SetUp;
+use plumbline_record::{SetUp, Warning};
 
 use crate::ClusterError;
 use crate::policies;
@@ -100,6 +100,12 @@ impl Wardrobe {
     /// Whether some scene has anything.
     pub(crate) fn is_used(self) -> bool {
         self.has_services || self.has_policies
+    }
+
+    /// What to distrust where it is used; whether pods are in the nodes' networks, and see what
+    /// these track.
+    pub(crate) fn warning(self, is_seen: bool) -> Option<Warning> {
+        (self.is_used() && !is_seen).then_some(Warning::TrackingUnseen)
     }
 }
 
@@ -288,6 +294,20 @@ mod tests {
             },
             baseline: None,
         }
+    }
+
+    #[test]
+    fn tracked_connections_that_nobody_sees_are_a_warning() {
+        let mut wardrobe = Wardrobe::default();
+        assert_eq!(wardrobe.warning(false), None);
+        let policies = Policies {
+            count: 1,
+            ..Policies::default()
+        };
+        let treatment = treatment("pod", Services::default(), policies);
+        wardrobe.add(&treatment).unwrap();
+        assert_eq!(wardrobe.warning(false), Some(Warning::TrackingUnseen));
+        assert_eq!(wardrobe.warning(true), None);
     }
 
     fn services(count: u32, position: ServicePosition) -> Services {

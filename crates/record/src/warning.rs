@@ -32,6 +32,9 @@ pub enum Warning {
         /// Why there is none, and the remedy, if there is one.
         why: String,
     },
+    /// Services or policies stood in a cluster, and nobody saw how many connections its nodes
+    /// tracked.
+    TrackingUnseen,
     /// Too few CPUs to keep sender and receiver apart.
     SharedCpus {
         /// Online CPUs.

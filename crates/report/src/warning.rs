@@ -15,6 +15,7 @@ pub fn text(warning: &Warning) -> String {
             };
             format!("no NetworkPolicy kept others from the pods of the run: {why}{remedy}")
         }
+        Warning::TrackingUnseen => TRACKING_UNSEEN.to_owned(),
         Warning::OneKernel => ONE_KERNEL.to_owned(),
         Warning::UserModeKernel => USER_MODE_KERNEL.to_owned(),
         Warning::SharedCpus { cpus } => format!(
@@ -182,6 +183,9 @@ pub(crate) fn parts(text: &str) -> (&str, Option<&str>) {
         None => (text, None),
     }
 }
+
+const TRACKING_UNSEEN: &str = "no pod saw how many connections the cluster's nodes tracked under \
+    services and policies, so a full table of theirs voided no trial; use --allow-host-network";
 
 const ONE_KERNEL: &str = "both ends share one kernel and one memory, and throughput is memory copies \
     and stack, not a link; read the figures as relative";

@@ -140,6 +140,8 @@ impl Target for Cluster {
         if let RunPolicy::Missing(why) = lock(&self.standing).policy() {
             warnings.push(Warning::Unguarded { why: why.clone() });
         }
+        let is_seen = self.options.host_network || self.options.tuning;
+        warnings.extend(self.wardrobe.warning(is_seen));
         let posing = ClusterPath::is_one_kernel_posing_as_two;
         if self.is_one_kernel() || self.first.values().any(posing) {
             warnings.push(Warning::OneKernel);

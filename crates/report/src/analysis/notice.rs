@@ -116,6 +116,7 @@ fn doubt(warning: &Warning) -> Doubt {
         Warning::OneKernel
         | Warning::SharedCpus { .. }
         | Warning::Unguarded { .. }
+        | Warning::TrackingUnseen
         | Warning::Unsupported { .. }
         | Warning::CarriesNothing { .. }
         | Warning::StandsFor { .. } => Doubt::Setting,

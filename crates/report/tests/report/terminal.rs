@@ -223,6 +223,7 @@ fn a_warning_begins_with_what_to_do() {
         OtherServer { wanted: some(), answered: some() },
         Nodes { detail: with_remedy() },
         Unguarded { why: some() },
+        TrackingUnseen {},
         SharedCpus { cpus: 2 },
         UserModeKernel {},
         ClosedLoop { outstanding: 16 },
