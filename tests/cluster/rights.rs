@@ -159,6 +159,7 @@ fn the_role_suffices_and_gives_no_more_than_it_says() {
         ("get", "pods/exec"),
         ("create", "services"),
         ("patch", "services"),
+        ("list", "endpointslices.discovery.k8s.io"),
         ("deletecollection", "endpointslices.discovery.k8s.io"),
         ("patch", "networkpolicies.networking.k8s.io"),
     ] {

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::ResourceExt as _;
@@ -126,12 +127,22 @@ fn within(session: &ClusterConnection, namespace: &str) -> Result<Vec<Left>, Clu
     let services = session.call(&what, services.list_metadata(&ours))?.items;
     let policies: Api<NetworkPolicy> = Api::namespaced(session.client(), namespace);
     let policies = policies_of(session, &policies, &ours)?;
-    let of_policies = policies.into_iter().map(|it| (it.metadata, None));
-    let of_services = services.into_iter().map(|it| (it.metadata, None));
-    let without_pods = of_services.chain(of_policies);
+    let slices: Api<EndpointSlice> = Api::namespaced(session.client(), namespace);
+    let what = format!("list the endpoints of services in namespace {namespace}");
+    let slices = match session.call(&what, slices.list_metadata(&ours)) {
+        Ok(found) => found.items,
+        // The role of earlier builds.
+        Err(ClusterError::Forbidden { .. }) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let of_policies = policies.into_iter().map(|it| it.metadata);
+    let of_services = services.into_iter().map(|it| it.metadata);
+    // Those of a service with pods have its labels, but do not say who started the run.
+    let of_slices = slices.into_iter().map(|it| (it.metadata, None));
+    let without_pods = of_services.chain(of_policies).map(|it| (it, None));
     let of_pods = pods.into_iter().map(|it| (it.metadata.clone(), Some(it)));
     let mut runs: BTreeMap<String, (ObjectMeta, Vec<Pod>)> = BTreeMap::new();
-    for (metadata, pod) in without_pods.chain(of_pods) {
+    for (metadata, pod) in without_pods.chain(of_pods).chain(of_slices) {
         let label = metadata.labels.as_ref().and_then(|it| it.get(RUN)).cloned();
         if let Some(run) = label {
             let (_, pods) = runs.entry(run).or_insert((metadata, Vec::new()));
@@ -300,11 +311,36 @@ mod tests {
     /// Its pods ended, and somebody deleted them.
     #[test]
     fn a_policy_that_a_run_left_is_found() {
-        let policy = Reply::Policy("3fa2");
+        let policy = Reply::Left("3fa2");
         let server = PlantedServer::start([Reply::Gone, Reply::Gone, policy], Reply::Gone);
         let left = within(&server.session(), "shared").unwrap();
         let [one] = &left[..] else { panic!("{left:?}") };
         assert_eq!((one.name(), one.pods, one.may_go_on), ("3fa2", 0, false));
+    }
+
+    /// Their services were deleted, and they were not.
+    #[test]
+    fn endpoints_that_a_run_left_are_found() {
+        let slice = Reply::Left("3fa2");
+        let server =
+            PlantedServer::start([Reply::Gone, Reply::Gone, Reply::Gone, slice], Reply::Gone);
+        let left = within(&server.session(), "shared").unwrap();
+        let [one] = &left[..] else { panic!("{left:?}") };
+        assert_eq!((one.name(), one.pods, one.may_go_on), ("3fa2", 0, false));
+        let asked = server.asked();
+        assert!(
+            asked[3].contains("/namespaces/shared/endpointslices"),
+            "{asked:?}"
+        );
+    }
+
+    /// As with a role that an earlier build printed.
+    #[test]
+    fn who_may_not_see_endpoints_finds_the_rest() {
+        let refused = Reply::Status(403, "Forbidden", "no");
+        let policy = Reply::Left("3fa2");
+        let server = PlantedServer::start([Reply::Gone, Reply::Gone, policy], refused);
+        assert_eq!(within(&server.session(), "shared").unwrap().len(), 1);
     }
 
     /// On the machine that it ran on nobody has to wait until its pods notice.

@@ -22,8 +22,8 @@ pub(crate) enum Reply {
     Gone,
     /// Says that what was sent is there now.
     Echo,
-    /// Lists one NetworkPolicy, which the run of this word made long ago.
-    Policy(&'static str),
+    /// Lists one object, which the run of this word made long ago.
+    Left(&'static str),
     /// Sends this.
     Text(&'static str),
     /// Refuses with a code, a reason and a message.
@@ -45,7 +45,7 @@ impl Reply {
             Self::Nothing | Self::Text(_) => None,
             Self::Gone => Some((200, list(&[]))),
             Self::Echo => Some((200, serde_json::from_str(sent).unwrap())),
-            Self::Policy(run) => {
+            Self::Left(run) => {
                 let metadata = json!({ "name": "own-pods", "labels": { RUN: run },
                     "creationTimestamp": "2026-01-01T00:00:00Z" });
                 Some((200, list(&[json!({ "metadata": metadata })])))

@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_policy_of_the_run_goes_after_its_pods() {
-        let made = Reply::Policy("3fa2");
+        let made = Reply::Left("3fa2");
         let server =
             PlantedServer::start([Reply::Gone, Reply::Gone, Reply::Gone, made], Reply::Gone);
         let errors = delete_selected(&server.session(), "shared", "plumbline/run=3fa2");
