@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::{Cluster, gates, lasting, read, refused, statuses};
 use crate::world::{run_directory, stderr};
 
-/// Each object added and removed, with these flags.
-fn run(cluster: &Cluster, object: &str) -> std::process::Output {
+/// Each object added and removed, with these factors beside the network.
+fn run(cluster: &Cluster, object: &str, factors: &str) -> std::process::Output {
     let file = cluster.out().join(format!("{object}.toml"));
     let workload = |change: &str| {
         format!(
@@ -15,7 +15,7 @@ fn run(cluster: &Cluster, object: &str) -> std::process::Output {
     };
     let text = format!(
         "name = \"programming-{object}\"\nquestion = \"When?\"\nbaseline = \"pod\"\n\
-         [factors]\nnetwork = \"pod\"\n{}{}\
+         [factors]\nnetwork = \"pod\"\n{factors}{}{}\
          [design]\nblocks = 1\nwarm_up = \"300ms\"\nduration = \"2s\"\nretries = 3\n",
         workload("add"),
         workload("remove")
@@ -42,10 +42,10 @@ fn shows_change(trial: &Value) -> bool {
 
 /// Each change was seen, and nothing but a busy machine voided a trial: there connections
 /// are sent late, or are lost.
-fn assert_acted(said: &str, record: &Value, trials: &[Value]) {
-    let treatments = record["plan"]["treatments"].as_array().unwrap();
-    assert_eq!(treatments.len(), 2);
-    for at in 0..treatments.len() {
+fn assert_acted(said: &str, record: &Value, trials: &[Value], treatments: usize) {
+    let planned = record["plan"]["treatments"].as_array().unwrap();
+    assert_eq!(planned.len(), treatments);
+    for at in 0..treatments {
         let mut of_it = trials.iter().filter(|it| it["treatment"] == at);
         assert!(of_it.any(shows_change), "{:?} {said}", statuses(trials));
     }
@@ -58,9 +58,30 @@ fn assert_acted(said: &str, record: &Value, trials: &[Value]) {
 fn a_service_that_comes_and_goes_acts_after_its_answer() {
     let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
-    let said = stderr(&run(&cluster, "service"));
+    let said = stderr(&run(&cluster, "service", ""));
     let (record, trials) = read(&run_directory(cluster.out()));
-    assert_acted(&said, &record, &trials);
+    assert_acted(&said, &record, &trials, 2);
+    assert_eq!(cluster.inventory(), before);
+}
+
+/// Where none stands, and beside 50 that stand while one more comes and goes.
+#[test]
+fn a_service_comes_and_goes_beside_standing_ones() {
+    let Some(cluster) = lasting() else { return };
+    let before = cluster.inventory();
+    let factors = "services = [0, 50]\nposition = \"none\"\n";
+    let said = stderr(&run(&cluster, "service", factors));
+    let (record, trials) = read(&run_directory(cluster.out()));
+    assert_acted(&said, &record, &trials, 4);
+    let treatments = record["plan"]["treatments"].as_array().unwrap();
+    let standing = |it: &&Value| it["services"]["count"] == 50;
+    assert_eq!(
+        treatments.iter().filter(standing).count(),
+        2,
+        "{treatments:?}"
+    );
+    let made = |it: &Value| it["observation"]["what"]["network"] == "50 services";
+    assert!(trials.iter().any(made), "{said}");
     assert_eq!(cluster.inventory(), before);
 }
 
@@ -69,11 +90,11 @@ fn a_service_that_comes_and_goes_acts_after_its_answer() {
 fn a_policy_that_comes_and_goes_acts_where_policies_are_enforced() {
     let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
-    let output = run(&cluster, "policy");
+    let output = run(&cluster, "policy", "");
     let said = stderr(&output);
     if std::env::var("PLUMBLINE_TEST_POLICIES").is_ok_and(|it| it == "enforced") {
         let (record, trials) = read(&run_directory(cluster.out()));
-        assert_acted(&said, &record, &trials);
+        assert_acted(&said, &record, &trials, 2);
     } else {
         refused(&output, 2, &["a network that enforces NetworkPolicies"]);
     }
