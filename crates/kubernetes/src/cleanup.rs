@@ -337,7 +337,7 @@ mod tests {
     /// As with a role that an earlier build printed.
     #[test]
     fn who_may_not_see_endpoints_finds_the_rest() {
-        let refused = Reply::Status(403, "Forbidden", "no");
+        let refused = Reply::Status(403, "Forbidden", "is forbidden: User \"ann\" cannot list");
         let policy = Reply::Left("3fa2");
         let server = PlantedServer::start([Reply::Gone, Reply::Gone, policy], refused);
         assert_eq!(within(&server.session(), "shared").unwrap().len(), 1);
