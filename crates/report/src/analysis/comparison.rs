@@ -1,7 +1,7 @@
 //! Treatments against their baselines, by blocks.
 
 use plumbline_experiment::metric::Role;
-use plumbline_experiment::{Plan, TreatmentId};
+use plumbline_experiment::{NeighbourKind, Neighbours, Plan, TreatmentId};
 use plumbline_record::Run;
 use plumbline_stats::replicate;
 
@@ -66,6 +66,38 @@ pub(super) fn compare_all(
             .map(|(effect, baseline)| effect.ratio_minus_one * baseline);
     }
     comparisons
+}
+
+/// Treatments beside neighbours of which the plan has the same beside one that only computes,
+/// with that as their baseline.
+pub(super) fn against_cpu(treatments: &[TreatmentSummary]) -> Vec<TreatmentSummary> {
+    let kind = |it: &TreatmentSummary| it.treatment.scene.neighbours.kind;
+    // All but what they do and share.
+    let rest = |it: &TreatmentSummary| {
+        let mut scene = it.treatment.scene.clone();
+        scene.neighbours = Neighbours {
+            further: scene.neighbours.further,
+            ..Neighbours::default()
+        };
+        (scene, it.treatment.task.clone(), it.treatment.copy)
+    };
+    let against = |ours: &TreatmentSummary| {
+        let mut beside_cpu = treatments
+            .iter()
+            .filter(|it| kind(it) == NeighbourKind::Cpu);
+        let like_ours = rest(ours);
+        let theirs = beside_cpu.find(|it| rest(it) == like_ours)?;
+        let mut ours = ours.clone();
+        ours.treatment.baseline = Some(theirs.id());
+        Some(ours)
+    };
+    let is_other =
+        |it: &&TreatmentSummary| !matches!(kind(it), NeighbourKind::None | NeighbourKind::Cpu);
+    treatments
+        .iter()
+        .filter(is_other)
+        .filter_map(against)
+        .collect()
 }
 
 /// The comparison without its effect, and what that is judged by.

@@ -180,7 +180,7 @@ impl Summary {
             treatments.iter_mut().for_each(|one| one.outliers.clear());
         }
         let comparisons = compare(&treatments, &treatments);
-        let mut against_cpu = compare(&neighbour::against_cpu(&treatments), &treatments);
+        let mut against_cpu = compare(&comparison::against_cpu(&treatments), &treatments);
         against_cpu.retain(|one| one.is_primary);
         let sections = section::sections(&treatments, &comparisons);
         let builds = builds(trials);

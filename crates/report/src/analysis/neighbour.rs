@@ -1,11 +1,10 @@
 //! What the neighbours of a treatment did.
 
-use plumbline_experiment::{NeighbourKind, Neighbours, Treatment, WorkloadKind};
+use plumbline_experiment::{NeighbourKind, Treatment, WorkloadKind};
 use plumbline_record::Observation;
 use plumbline_stats::order::MedianOfRuns;
 
 use super::rates::over_trials;
-use super::treatment::TreatmentSummary;
 
 /// What the neighbours of a treatment did in each second, over its trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,38 +29,6 @@ pub(crate) fn likeness(treatment: &Treatment) -> NeighbourKind {
         Some(WorkloadKind::Datagram) => NeighbourKind::Packets,
         Some(_) => NeighbourKind::Connections,
     }
-}
-
-/// Treatments beside neighbours of which the plan has the same beside one that only computes,
-/// with that as their baseline.
-pub(super) fn against_cpu(treatments: &[TreatmentSummary]) -> Vec<TreatmentSummary> {
-    let kind = |it: &TreatmentSummary| it.treatment.scene.neighbours.kind;
-    // All but what they do and share.
-    let rest = |it: &TreatmentSummary| {
-        let mut scene = it.treatment.scene.clone();
-        scene.neighbours = Neighbours {
-            further: scene.neighbours.further,
-            ..Neighbours::default()
-        };
-        (scene, it.treatment.task.clone(), it.treatment.copy)
-    };
-    let against = |ours: &TreatmentSummary| {
-        let mut beside_cpu = treatments
-            .iter()
-            .filter(|it| kind(it) == NeighbourKind::Cpu);
-        let like_ours = rest(ours);
-        let theirs = beside_cpu.find(|it| rest(it) == like_ours)?;
-        let mut ours = ours.clone();
-        ours.treatment.baseline = Some(theirs.id());
-        Some(ours)
-    };
-    let is_other =
-        |it: &&TreatmentSummary| !matches!(kind(it), NeighbourKind::None | NeighbourKind::Cpu);
-    treatments
-        .iter()
-        .filter(is_other)
-        .filter_map(against)
-        .collect()
 }
 
 impl Neighbour {
