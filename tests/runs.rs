@@ -422,7 +422,7 @@ fn blocks_are_added_until_a_precision_is_reached_or_the_budget_ends() {
         let out = tempfile::tempdir().unwrap();
         let words = format!(
             "run --network routed --workload rr --rate 8000 --duration 60ms --blocks 3 \
-             --set design.retries=0 --precision {precision} --budget 10s --json --out"
+             --set design.retries=0 --precision {precision} --budget 15s --json --out"
         );
         let words = words.split_whitespace();
         let words = Vec::from_iter(words.chain([out.path().to_str().unwrap()]));
