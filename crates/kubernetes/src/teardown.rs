@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use k8s_openapi::api::core::v1::{Namespace, NamespaceCondition, Pod, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams};
@@ -16,6 +16,10 @@ const LOOK: Duration = Duration::from_millis(150);
 
 /// Longest wait for the end of a namespace, or of the pods in one.
 const END: Duration = Duration::from_secs(60);
+
+/// The same of a namespace in which finalizers hold an object: nothing that a run makes has any,
+/// so who has to take them away is not known.
+const HELD: Duration = Duration::from_secs(20);
 
 /// Deletes namespaces, and waits until they are gone: all at once, because each
 /// takes some seconds. An API server that is away is waited for.
@@ -76,10 +80,11 @@ fn wait_until_gone(
         let Some(namespace) = looked? else {
             return Ok(());
         };
-        if started.elapsed() > END {
+        let limit = longest_wait(&namespace);
+        if started.elapsed() > limit {
             return Err(ClusterError::TooLong {
                 what: format!("the end of namespace {name}"),
-                limit: END,
+                limit,
                 hint: format!(
                     "{}; it goes when that is resolved, or try `plumbline cleanup` later",
                     why_it_stays(&namespace)
@@ -90,13 +95,22 @@ fn wait_until_gone(
     }
 }
 
+fn longest_wait(namespace: &Namespace) -> Duration {
+    match holding(namespace).any(|it| it.type_ == "NamespaceFinalizersRemaining") {
+        true => HELD,
+        false => END,
+    }
+}
+
+/// What keeps a namespace from its end, in the cluster's words.
+fn holding(namespace: &Namespace) -> impl Iterator<Item = &NamespaceCondition> {
+    let status = namespace.status.iter();
+    let conditions = status.flat_map(|it| it.conditions.iter().flatten());
+    conditions.filter(|it| it.status == "True")
+}
+
 fn why_it_stays(namespace: &Namespace) -> String {
-    let conditions = namespace
-        .status
-        .iter()
-        .flat_map(|it| it.conditions.iter().flatten());
-    let messages: Vec<&str> = conditions
-        .filter(|it| it.status == "True")
+    let messages: Vec<&str> = holding(namespace)
         .filter_map(|it| it.message.as_deref())
         .collect();
     if messages.is_empty() {
@@ -225,6 +239,8 @@ pub(crate) fn found<T>(answer: kube::Result<T>) -> kube::Result<Option<T>> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::planted::{PlantedServer, Reply};
 
@@ -251,6 +267,23 @@ mod tests {
             "{asked:?}"
         );
         assert!(asked.last().unwrap().starts_with("GET "), "{asked:?}");
+    }
+
+    #[test]
+    fn finalizers_are_not_waited_for_as_long_as_what_ends_by_itself() {
+        let ending = |kind: &str, status: &str| -> Namespace {
+            let condition = json!({ "type": kind, "status": status, "message": "1 is left" });
+            serde_json::from_value(json!({ "status": { "conditions": [condition] } })).unwrap()
+        };
+        let held = ending("NamespaceFinalizersRemaining", "True");
+        assert_eq!(longest_wait(&held), HELD);
+        assert_eq!(why_it_stays(&held), " (1 is left)");
+        for other in [
+            ending("NamespaceFinalizersRemaining", "False"),
+            ending("NamespaceContentRemaining", "True"),
+        ] {
+            assert_eq!(longest_wait(&other), END);
+        }
     }
 
     #[test]
