@@ -136,7 +136,7 @@ fn what_is_left_on_a_node_is_found() {
     let node = &cluster.workers()[0];
     for (plant, remove, found) in [
         (
-            "ip link add planted type dummy",
+            "ip link add planted type bridge",
             "ip link del planted",
             "device planted",
         ),
