@@ -76,8 +76,9 @@ kind() { sed "s|^[[:space:]]*|$1 |"; }
         $save | sed 's/ *\[[0-9:]*\]$//; /^#/d' | kind $save
     done
     cut -d ' ' -f 5 /proc/self/mountinfo | kind mount
-    # The second of a name is another thing than the first.
-    cat /proc/[0-9]*/comm | awk '{ print $0, ++count[$0] }' | kind process
+    # The second of a name is another thing than the first. Nothing else of this runs meanwhile.
+    processes=$(cat /proc/[0-9]*/comm)
+    echo "$processes" | awk '{ print $0, ++count[$0] }' | kind process
     ls -A /run/plumbline | grep -v '^tune.lock$' | kind /run/plumbline
 } 2>/dev/null | grep -vE 'cni0|KUBE-'
 "#;
