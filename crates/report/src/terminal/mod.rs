@@ -133,11 +133,9 @@ fn table_of_all(summary: &Summary, style: Style) -> String {
         out += &style.lines(Tint::Faint, &heading(summary, section));
     }
     for sentence in sentence::of_machine(summary) {
-        let tint = match sentence.subject {
-            Subject::Doubt => Tint::Warning,
-            _ => Tint::Faint,
-        };
-        out += &style.lines(tint, &sentence.to_string());
+        if sentence.subject != Subject::Doubt {
+            out += &style.lines(Tint::Faint, &sentence.to_string());
+        }
     }
     out
 }
@@ -246,7 +244,12 @@ fn notices(summary: &Summary, most: usize, style: Style) -> String {
         let text = format!("warning: {}", notice_text(summary, one));
         (Tint::Warning, text)
     };
-    let mut all: Vec<(Tint, String)> = summary.notices.iter().filter(is_new).map(text).collect();
+    let mut all: Vec<(Tint, String)> = sentence::of_machine(summary)
+        .iter()
+        .filter(|one| one.subject == Subject::Doubt)
+        .map(|one| (Tint::Warning, one.to_string()))
+        .collect();
+    all.extend(summary.notices.iter().filter(is_new).map(text));
     all.extend(
         outliers(summary)
             .into_iter()
