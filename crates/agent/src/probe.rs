@@ -62,7 +62,6 @@ struct Prober<'a> {
     /// By their position among those sent: the oldest first.
     under_way: BTreeMap<usize, Socket>,
     poller: Poller,
-    lag: Histogram,
     connect: Histogram,
 }
 
@@ -76,7 +75,6 @@ impl<'a> Prober<'a> {
             sent: Vec::new(),
             under_way: BTreeMap::new(),
             poller: Poller::new(MOST_UNDER_WAY)?,
-            lag: Histogram::new(),
             connect: Histogram::new(),
         })
     }
@@ -115,7 +113,7 @@ impl<'a> Prober<'a> {
     }
 
     fn send(&mut self) -> Result<(), Box<dyn Error>> {
-        let (position, intended_ns) = (self.sent.len(), self.next_ns());
+        let position = self.sent.len();
         let at_ns = now_ns();
         let outcome = match Socket::connect_tcp(self.order.target, None) {
             Ok(socket) => {
@@ -127,7 +125,6 @@ impl<'a> Prober<'a> {
             }
             Err(error) => refused(error)?,
         };
-        self.lag.record(at_ns.saturating_sub(intended_ns));
         self.sent.push(SentProbe { at_ns, outcome });
         Ok(())
     }
@@ -158,11 +155,14 @@ impl<'a> Prober<'a> {
     }
 
     fn probed(self) -> Probed {
+        let mut lag = Histogram::new();
         let lags = self.sent.iter().enumerate().map(|(position, it)| {
             let intended_ns = self.intended_ns(position);
             let lag_ns = it.at_ns.saturating_sub(self.begun_ns + intended_ns);
+            lag.record(lag_ns);
             (intended_ns, lag_ns)
         });
+        let sent_late = LateSpell::all(lags);
         let gaps = self.sent.windows(2).map(|two| two[1].at_ns - two[0].at_ns);
         Probed {
             begun_ns: self.begun_ns,
@@ -171,8 +171,8 @@ impl<'a> Prober<'a> {
                 sent: self.sent.len() as u64,
                 widest_gap_ns: gaps.max().unwrap_or_default(),
                 spells: spells(&self.sent, self.begun_ns),
-                sent_late: LateSpell::all(lags),
-                lag: self.lag,
+                sent_late,
+                lag,
                 connect: self.connect,
             },
         }
