@@ -8,6 +8,11 @@ use plumbline_sys::process::{Child, Collected, Command, ProcessError};
 
 use crate::error::TargetError;
 
+/// One word for any shell, whatever it holds.
+pub fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// A command of the user's, run by the shell. Whatever of it still runs when this is
 /// dropped is killed, unless it has made a process group of its own.
 #[derive(Debug)]

@@ -36,7 +36,7 @@ mod trial;
 pub use clock::{AgentClock, ClockError};
 pub use conduct::{Cause, Ending, HarnessError, Progress, Step, conduct, pending};
 pub use error::TargetError;
-pub use event::EventCommand;
+pub use event::{EventCommand, quoted};
 pub use gate::judge;
 pub use harmless::is_harmless;
 pub use launched::Launched;

@@ -1,5 +1,7 @@
 //! The script that the shell of a host runs.
 
+use plumbline_harness::quoted;
+
 /// Makes a private directory, takes the program from standard input into it,
 /// runs it as agent with what follows on standard input, and removes the
 /// directory, however that ends: the program ends by itself when its input
@@ -46,11 +48,6 @@ pub(crate) fn install(directory: &str, size: u64) -> String {
 /// The command for ssh that runs an installed program.
 pub(crate) fn agent(directory: &str) -> String {
     format!("exec {} agent", quoted(&format!("{directory}/plumbline")))
-}
-
-/// One word for any login shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// What the first line of [`INSTALL`] says.

@@ -1,6 +1,7 @@
 //! What a user allows beside looking.
 
 use clap::Args;
+use plumbline_harness::quoted;
 
 /// What may be done on a path beside looking.
 #[derive(Clone, Debug, Default, Args)]
@@ -28,11 +29,11 @@ impl PathTrials {
     /// The command as a shell takes it.
     pub(super) fn command(&self) -> String {
         let is_bare = |it: char| it.is_ascii_alphanumeric() || "_-+=:,./@%".contains(it);
-        let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_bare) {
+        let written = |word: &String| match !word.is_empty() && word.chars().all(is_bare) {
             true => word.clone(),
-            false => format!("'{}'", word.replace('\'', r"'\''")),
+            false => quoted(word),
         };
-        let words = self.typed.iter().map(quoted);
+        let words = self.typed.iter().map(written);
         let all: Vec<String> = std::iter::once("plumbline".to_owned())
             .chain(words)
             .collect();
