@@ -117,6 +117,11 @@ fn is_told(fault: &PathFault, found: &[Value]) -> bool {
         "ipv6-away" => says("addresses of IPv6,"),
         "ipv4-away" => says("addresses of IPv4,"),
         "loss" if is_root && has_types => said.iter().any(is_dropped),
+        // Wrong checksums are found by whoever reads.
+        "checksum" if is_root && has_types => {
+            let lost = evidence(found, "loss");
+            lost.iter().any(|it| it.contains(" at pod2 ("))
+        }
         // Neither way.
         "cut" if is_root && has_types => said.len() == 2 && said.iter().all(is_dropped),
         _ => true,

@@ -7,6 +7,7 @@
 // Built by .ci/bpf; the object is checked in, so that loading needs no compiler.
 
 #include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "kernel.h"
@@ -41,11 +42,13 @@ struct {
 static __always_inline int dropped(const struct sk_buff *skb, __u32 reason)
 {
 	const struct probe *probe;
+	const struct task_struct *task;
 	const struct net_device *device;
 	const struct sock *sk;
 	struct place place = {};
 	__u64 once = 1;
 	__u64 key = 0;
+	__s64 address = 0;
 	__u32 first = 0;
 	__u64 *count;
 
@@ -57,7 +60,13 @@ static __always_inline int dropped(const struct sk_buff *skb, __u32 reason)
 		return 0;
 	device = skb->dev;
 	sk = skb->sk;
-	if (device) {
+	bpf_probe_read_kernel(&address, sizeof(address), &skb->dev);
+	if (address > 0) {
+		// No address of the kernel: in the queue of its socket a datagram has notes of UDP
+		// there. It was found to be wrong by whoever reads it.
+		task = (const struct task_struct *)bpf_get_current_task();
+		place.namespace = BPF_CORE_READ(task, nsproxy, net_ns, ns.inum);
+	} else if (device) {
 		place.namespace = namespace_at(device);
 		place.device = device->ifindex;
 	} else if (sk) {

@@ -19,6 +19,14 @@ typedef struct {
 	struct net *net;
 } possible_net_t;
 
+struct nsproxy {
+	struct net *net_ns;
+};
+
+struct task_struct {
+	struct nsproxy *nsproxy;
+};
+
 struct sock_common {
 	__be16 skc_dport;
 	__u16 skc_num;
