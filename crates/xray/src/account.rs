@@ -153,8 +153,11 @@ pub struct Xray {
     /// What observing adds to the median latency, as a share, where that many are followed.
     pub observer_share: MeanTime,
     /// What each place that a packet is seen at adds to its latency, which is taken out of the
-    /// hops; `None` by taps, and where it is not known within a quarter: it is left in.
+    /// hops; `None` where it is not known within a quarter: it is left in.
     pub sight: Option<MeanTime>,
+    /// What each tap adds beside that to a request that it keeps, which is in no hop; `None` by
+    /// tracepoints.
+    pub kept: Option<MeanTime>,
     /// One of so many requests is followed: fewer than was asked for where that is cheaper.
     pub one_in: u64,
     /// Rounds in which each network was looked at.
@@ -170,10 +173,12 @@ pub(crate) struct RoundSeen {
     pub(crate) one_in: u64,
     /// Without a tracer.
     pub(crate) alone: TrialLatency,
-    /// With one that follows nobody; `None` by taps.
-    pub(crate) rehearsed: Option<TrialLatency>,
+    /// With one that follows nobody; by taps, which most requests pass, the same as `watched`.
+    pub(crate) rehearsed: TrialLatency,
     /// With one that follows requests.
     pub(crate) watched: TrialLatency,
+    /// What a sight adds to those alone that are followed, which is in none of the hops.
+    pub(crate) kept_ns: f64,
     /// Hops with their means.
     pub(crate) hops: Vec<NamedHop>,
 }
@@ -295,6 +300,11 @@ pub(crate) fn sum_up(
         Some(_) => (&sights, |round| round.alone.mean_ns),
         None => (&[], |round| round.watched.mean_ns),
     };
+    let of_round = |at: usize| {
+        let all: f64 = seen.iter().map(|it| it.rounds[at].kept_ns).sum();
+        all / seen.len() as f64
+    };
+    let kept: Vec<f64> = (0..rounds).map(of_round).collect();
     let seen: Vec<_> = seen.iter().map(|it| it.unseen(sights)).collect();
     let networks = seen.iter().enumerate().map(|(at, network)| {
         let baseline = &seen[0];
@@ -322,6 +332,7 @@ pub(crate) fn sum_up(
         unfollowed,
         observer_share: share,
         sight,
+        kept: (!tells_cpu).then(|| MeanTime::of(&kept)),
         one_in,
         rounds,
         by,
@@ -339,11 +350,11 @@ fn is_known(time: &MeanTime) -> bool {
 
 /// What each place that a packet is seen at adds to its latency in one round, over all networks:
 /// what programs add that follow nobody, by the places at which they would see a packet that is
-/// followed. `None` where there was no such rehearsal.
+/// followed. `None` where there is none.
 fn sight(seen: &[&NetworkSeen], at: usize) -> Option<f64> {
     let (mut added, mut places) = (0.0, 0.0);
     for round in seen.iter().map(|it| &it.rounds[at]) {
-        added += round.rehearsed?.p50_ns - round.alone.p50_ns;
+        added += round.rehearsed.p50_ns - round.alone.p50_ns;
         places += round.hops.iter().map(|hop| hop.sights).sum::<f64>();
     }
     (places > 0.0).then(|| added / places)
@@ -491,7 +502,7 @@ pub(crate) mod tests {
                 hop.cpu_ns += 2.0 * sight_ns;
                 added += 2.0 * sight_ns;
             }
-            round.rehearsed = Some(latency(round.alone.p50_ns + added));
+            round.rehearsed = latency(round.alone.p50_ns + added);
         }
         seen
     }
@@ -508,8 +519,9 @@ pub(crate) mod tests {
             RoundSeen {
                 one_in: 8,
                 alone: latency((sum + 500.0) / 1.02),
-                rehearsed: None,
+                rehearsed: latency((sum + 500.0) / 1.02),
                 watched: latency(sum + 500.0),
+                kept_ns: 40.0,
                 hops,
             }
         };
@@ -558,6 +570,8 @@ pub(crate) mod tests {
         assert_eq!(told.hops[1].cpu.unwrap().ns, 0.0);
         let taps = found("taps");
         assert_eq!((taps.cpu, taps.hops[0].cpu), (None, None));
+        let kept = |by| sum_up(&[&seen], Vec::new(), 8, by).kept.map(|it| it.ns);
+        assert_eq!([TRACEPOINTS, "taps"].map(kept), [None, Some(40.0)]);
     }
 
     #[test]
@@ -641,7 +655,7 @@ pub(crate) mod tests {
         let bare = network("host", &[("node stack", 9_000.0), ("underlay", 3_000.0)]);
         let mut seen = seen_at_two_places(&bare, 60.0);
         for round in &mut seen.rounds[..3] {
-            round.rehearsed = Some(round.alone);
+            round.rehearsed = round.alone;
         }
         let found = sum_up(&[&seen], Vec::new(), 8, TRACEPOINTS);
         assert_eq!(found.sight, None);

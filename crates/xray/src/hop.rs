@@ -22,6 +22,9 @@ pub(crate) const CALLS: &str = "system calls";
 /// The same with the stack that it goes down, where that is not seen.
 pub(crate) const CALLS_AND_STACK: &str = "stack and system calls";
 
+/// The same with how long the sender's program takes to be woken: what is around its devices.
+pub(crate) const SENDER: &str = "sender";
+
 /// Which way a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -76,6 +79,8 @@ impl NamedHop {
 /// from the one before. Neighbours of one name are one hop. It begins on this trip.
 pub(crate) fn hops(seen: &[(SeenAt, f64)], mut trip: Trip) -> Vec<NamedHop> {
     let mut hops: Vec<NamedHop> = Vec::new();
+    // Places of one moment, as of devices that hand a packet up, look behind it.
+    let mut looks = 0.0;
     for at in 1..seen.len() {
         let ((before, _), (after, ns)) = (&seen[at - 1], &seen[at]);
         if before.hook == Hook::Read || is_turn(before, after) {
@@ -93,11 +98,15 @@ pub(crate) fn hops(seen: &[(SeenAt, f64)], mut trip: Trip) -> Vec<NamedHop> {
         {
             hops.push(NamedHop::new(name, &before.namespace, trip));
         }
-        if let Some(hop) = hops.last_mut() {
+        looks += 1.0;
+        if let Some(hop) = hops.last_mut()
+            && *ns > 0.0
+        {
             hop.ns += ns;
             hop.cpu_ns += ns * is_work;
-            hop.sights += 1.0;
-            hop.cpu_sights += is_work;
+            hop.sights += looks;
+            hop.cpu_sights += looks * is_work;
+            looks = 0.0;
         }
     }
     hops

@@ -36,10 +36,14 @@ impl Xray {
 
     /// How it was measured, and what that cost.
     pub(crate) fn how(&self) -> String {
+        let kept = self.kept.map_or_else(String::new, |it| {
+            let ns = nanos(it);
+            format!("; what a tap adds to each request that it keeps, {ns}, is in none")
+        });
         format!(
             "µs; means over {} rounds of the quickest 99 % of requests (rr, one at a time over one \
              connection), 95 % intervals.\nObserving by {} adds {} to the median where one in {} \
-             requests is followed{}.\n",
+             requests is followed{}{kept}.\n",
             self.rounds,
             self.by,
             share(self.observer_share),
@@ -64,6 +68,9 @@ impl Xray {
             "sight_ns": self.sight.map(|it| it.ns),
             "sight_low": self.sight.and_then(|it| it.interval).map(|it| it.0),
             "sight_high": self.sight.and_then(|it| it.interval).map(|it| it.1),
+            "kept_ns": self.kept.map(|it| it.ns),
+            "kept_low": self.kept.and_then(|it| it.interval).map(|it| it.0),
+            "kept_high": self.kept.and_then(|it| it.interval).map(|it| it.1),
             "one_in": self.one_in,
             "rounds": self.rounds,
             "by": self.by,

@@ -250,8 +250,8 @@ impl<G: Ground> Look<'_, G> {
         }
     }
 
-    /// A trial without a tracer, one with a tracer that follows nobody where that tells what a
-    /// sight takes, and one that follows. Interrupted, nothing is added.
+    /// A trial without a tracer, one with a tracer that follows nobody, unless that is what most
+    /// requests of the next one are, and one that follows. Interrupted, nothing is added.
     fn trials(
         &mut self,
         scene: &Scene,
@@ -289,8 +289,9 @@ impl<G: Ground> Look<'_, G> {
                 TargetError::Failed(why.to_owned())
             })
         };
-        let rehearsed = rehearsed.as_ref().map(of).transpose()?;
-        let (alone, latency) = (of(&alone)?, of(&watched)?);
+        // Most requests pass taps that do not keep them, which is a rehearsal.
+        let rehearsed = rehearsed.as_ref().unwrap_or(&watched);
+        let (alone, rehearsed, latency) = (of(&alone)?, of(rehearsed)?, of(&watched)?);
         network.journeys += seen.journeys;
         network.lost += seen.lost;
         for (text, packets) in &seen.drops {
@@ -304,6 +305,7 @@ impl<G: Ground> Look<'_, G> {
             alone,
             rehearsed,
             watched: latency,
+            kept_ns: seen.kept_ns,
             hops: seen.with_ends(&watched.load, latency, limit),
         });
         Ok(())

@@ -2,7 +2,12 @@
 //!
 //! Each gives the moments at which a sample of the messages was at a device: the driver's on the
 //! way out, the receive queue's on the way in. What lies between the taps of an end is in one
-//! hop; the sender's end comes from the socket's own stamps.
+//! hop.
+//!
+//! A tap that keeps a message copies it, behind the stamp, so that the next hop is longer by as
+//! much. What that takes is seen in the same trial: as many other requests are kept at the
+//! sender's devices only, and what the way takes longer for those that are kept all along it is
+//! what the further taps took.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,6 +24,7 @@ use crate::around::{inode, places};
 use crate::error::XrayError;
 use crate::ground::RequestSample;
 use crate::load::TIMING;
+use crate::view::Tapped;
 
 /// How often messages are taken from the taps.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -69,11 +75,14 @@ pub(crate) fn watch<T>(
     sample: RequestSample,
     size: u32,
     work: impl FnOnce() -> T,
-) -> Result<(T, Traces), XrayError> {
+) -> Result<(T, Tapped), XrayError> {
     let one_in = one_in(sample.one_in);
+    let sender = inode(standing.client_place());
     let mut taps = Vec::new();
     for (place, _) in places(standing) {
-        taps.extend(open(place, size, one_in)?);
+        let is_sender = inode(place) == sender;
+        let kept = if is_sender { one_in / 2 } else { one_in };
+        taps.extend(open(place, size, kept)?);
     }
     let is_over = AtomicBool::new(false);
     let (done, seen) = thread::scope(|scope| {
@@ -94,7 +103,7 @@ pub(crate) fn watch<T>(
             seen.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         )
     });
-    Ok((done, traces(seen, sample.longest_ns)))
+    Ok((done, tapped(seen, one_in, sample.longest_ns)))
 }
 
 fn open(place: &Place, size: u32, one_in: u32) -> Result<Vec<PlacedTap>, XrayError> {
@@ -143,14 +152,60 @@ impl PlacedTap {
 
 /// The journeys: all sightings of a number, request and answer, in their order. Those that began
 /// in the warm-up, which begins with the lowest number, are left out.
-fn traces(mut seen: Sightings, longest_ns: u64) -> Traces {
-    let mut traces = Traces::default();
-    let mut routes: BTreeMap<Vec<(u32, u32, bool)>, TracedRoute> = BTreeMap::new();
+fn tapped(mut seen: Sightings, one_in: u32, longest_ns: u64) -> Tapped {
     seen.values_mut().for_each(|it| it.sort_unstable());
     let first = seen.values().flatten().next();
     let counts_from = first.map_or(0, |it| it.at_ns + TIMING.warm_up_ns);
-    let counts = |it: &Vec<Sighting>| it.first().is_some_and(|it| it.at_ns >= counts_from);
-    for sightings in seen.into_values().filter(counts) {
+    seen.retain(|_, it| it.first().is_some_and(|it| it.at_ns >= counts_from));
+    let is_whole = |(number, _): &(u64, _)| number % u64::from(one_in) == 0;
+    let (whole, at_ends): (Sightings, Sightings) = seen.into_iter().partition(is_whole);
+    let [traces, at_ends] = [whole, at_ends].map(|it| traces(it.into_values(), longest_ns));
+    let ends = MeanJourney::of(&traces).zip(MeanJourney::of(&at_ends));
+    let Some((whole, ends)) = ends else {
+        return Tapped {
+            traces,
+            kept_ns: 0.0,
+            between_ns: None,
+        };
+    };
+    let further = whole.sights - ends.sights;
+    let kept_ns = match further > 0.0 {
+        true => ((whole.lasted_ns - ends.lasted_ns) / further).max(0.0),
+        false => 0.0,
+    };
+    // The last tap's copy is behind all that is between them. What the copies add to the mean
+    // of all requests is of the few that are kept.
+    let of_kept = (whole.sights + ends.sights) * kept_ns / f64::from(one_in);
+    Tapped {
+        traces,
+        kept_ns,
+        between_ns: Some(ends.lasted_ns - (ends.sights - 1.0) * kept_ns + of_kept),
+    }
+}
+
+/// What journeys are like, along whichever way.
+struct MeanJourney {
+    lasted_ns: f64,
+    sights: f64,
+}
+
+impl MeanJourney {
+    /// `None` where there are none.
+    fn of(traces: &Traces) -> Option<Self> {
+        let sum = |of: fn(&TracedRoute) -> u64| traces.routes.iter().map(of).sum::<u64>() as f64;
+        let journeys = sum(|it| it.journeys);
+        (journeys > 0.0).then(|| Self {
+            lasted_ns: sum(|it| it.lasted_ns) / journeys,
+            sights: sum(|it| it.journeys * it.steps.len() as u64) / journeys,
+        })
+    }
+}
+
+/// Those who took the same way, together.
+fn traces(journeys: impl Iterator<Item = Vec<Sighting>>, longest_ns: u64) -> Traces {
+    let mut traces = Traces::default();
+    let mut routes: BTreeMap<Vec<(u32, u32, bool)>, TracedRoute> = BTreeMap::new();
+    for sightings in journeys {
         let took = match &sightings[..] {
             [first, .., last] => last.at_ns - first.at_ns,
             _ => 0,
@@ -235,6 +290,36 @@ mod tests {
         (seen, at(100))
     }
 
+    /// Requests that take 100 ns from device to device, each tap 10 ns more from those that it
+    /// keeps: those with even numbers at four devices, and odd ones at the first and the last.
+    #[test]
+    fn what_taps_take_from_those_that_they_keep_is_told() {
+        let first = |number| 7_000 + TIMING.warm_up_ns + number * 1_000;
+        let sights = |number| match number % 2 {
+            0 => [0, 110, 220, 330].to_vec(),
+            _ => [0, 310].to_vec(),
+        };
+        let of_number = |number| {
+            let times = sights(number);
+            let devices = (0..times.len()).map(|at| if at + 1 == times.len() { 4 } else { at });
+            let each = times.iter().zip(devices);
+            let each = each.map(|(ns, device)| sighting(first(number) + ns, device as u32, true));
+            (number, each.collect())
+        };
+        let mut seen: Sightings = (1..=100).map(of_number).collect();
+        seen.insert(0, whole(7_000));
+        let all = tapped(seen.clone(), 2, 1_000);
+        assert_eq!(
+            (all.kept_ns, all.traces.routes[0].lasted_ns),
+            (10.0, 50 * 330)
+        );
+        // Every other one passes all four, and the others two.
+        assert_eq!(all.between_ns, Some(300.0 + (4.0 + 2.0) / 2.0 * 10.0));
+        seen.retain(|number, _| number % 2 == 0);
+        let alone = tapped(seen, 2, 1_000);
+        assert_eq!((alone.kept_ns, alone.between_ns), (0.0, None));
+    }
+
     #[test]
     fn what_began_in_the_warm_up_is_not_counted() {
         let (mut seen, _) = in_window();
@@ -245,7 +330,7 @@ mod tests {
         );
         // It begins before the warm-up ends.
         seen.insert(3, whole(6_999 + TIMING.warm_up_ns));
-        let traces = traces(seen, 1_000);
+        let traces = tapped(seen, 1, 1_000).traces;
         assert_eq!((traces.lost, traces.too_long), (0, 0));
         let [route] = &traces.routes[..] else {
             panic!("{traces:?}");
@@ -259,7 +344,7 @@ mod tests {
         seen.insert(200, vec![sighting(later, 2, false)]);
         let long = [sighting(later, 1, true), sighting(later + 9_000, 2, false)];
         seen.insert(201, long.into());
-        let traces = traces(seen, 1_000);
+        let traces = tapped(seen, 1, 1_000).traces;
         assert_eq!((traces.lost, traces.too_long), (1, 1));
         let [route] = &traces.routes[..] else {
             panic!("{traces:?}");

@@ -1,24 +1,37 @@
 //! From what tracers saw to hops with names.
 
 use plumbline_protocol::{Hook, TracedRoute, Traces};
-use plumbline_record::{LoadResult, Spans};
+use plumbline_record::LoadResult;
 
 use crate::account::merged;
 use crate::around::Surroundings;
-use crate::hop::{CALLS, CALLS_AND_STACK, NamedHop, Trip, UNDERLAY_BOTH_WAYS, hops};
+use crate::hop::{CALLS, CALLS_AND_STACK, NamedHop, SENDER, Trip, UNDERLAY_BOTH_WAYS, hops};
 use crate::load::{TrialLatency, mean_within};
 use crate::place::SeenAt;
+
+/// What taps saw of a trial.
+#[derive(Debug)]
+pub(crate) struct Tapped {
+    /// The requests that were kept at all devices.
+    pub(crate) traces: Traces,
+    /// What each tap adds to a request that it keeps, nanoseconds.
+    pub(crate) kept_ns: f64,
+    /// What of the mean latency of all requests is between the sender's devices, or by taps that
+    /// keep some of them; `None` where too few were seen.
+    pub(crate) between_ns: Option<f64>,
+}
 
 /// What was seen of one trial, in words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Glimpse {
     /// The hops of all journeys, with their means.
     hops: Vec<NamedHop>,
-    /// From the first of their places to the last, the mean of all requests, nanoseconds;
-    /// programs at tracepoints tell it.
+    /// From the first of their places to the last, the mean of all requests, nanoseconds.
     between_ends_ns: Option<f64>,
     /// What the hop is called that is before the first of them and after the last.
     around_ends: &'static str,
+    /// What a sight adds to a request that is followed and to no other, which is in no hop.
+    pub(crate) kept_ns: f64,
     /// Journeys from end to end.
     pub(crate) journeys: u64,
     /// Those above the limit.
@@ -40,6 +53,18 @@ impl Glimpse {
         Self {
             hops: merged(traces.routes.iter().map(list).collect()),
             ..Self::counted(traces, around)
+        }
+    }
+
+    /// Of journeys that taps saw.
+    pub(crate) fn tapped(tapped: &Tapped, around: &Surroundings) -> Self {
+        let seen = Self::whole(&tapped.traces, around);
+        let unseen = |hop: &NamedHop| hop.unseen(tapped.kept_ns);
+        Self {
+            hops: seen.hops.iter().map(unseen).collect(),
+            between_ends_ns: tapped.between_ns,
+            kept_ns: tapped.kept_ns,
+            ..seen
         }
     }
 
@@ -96,12 +121,14 @@ impl Glimpse {
         latency: TrialLatency,
         limit_ns: u64,
     ) -> Vec<NamedHop> {
-        match (self.between_ends_ns, load.spans.as_deref()) {
-            (Some(between), _) => {
-                with_calls(self.hops, self.around_ends, latency.mean_ns - between)
-            }
-            (None, Some(spans)) => within_spans(self.hops, spans, limit_ns),
-            (None, None) => self.hops,
+        let Some(between) = self.between_ends_ns else {
+            return self.hops;
+        };
+        let around = latency.mean_ns - between;
+        let protocol = load.spans.as_deref();
+        match protocol.and_then(|it| mean_within(&it.protocol, limit_ns)) {
+            Some(protocol) => within_sender(self.hops, protocol, around),
+            None => with_calls(self.hops, self.around_ends, around),
         }
     }
 
@@ -209,10 +236,12 @@ fn drops(traces: &Traces, around: &Surroundings) -> Vec<(String, u64)> {
 
 /// What is around places of which the first is the sender's socket, or a device of it.
 fn around_ends(traces: &Traces) -> &'static str {
-    let mut first = traces.routes.iter().filter_map(|route| route.steps.first());
-    match first.any(|step| step.hook == Hook::Queued) {
-        true => CALLS_AND_STACK,
-        false => CALLS,
+    let first = traces.routes.iter().filter_map(|route| route.steps.first());
+    let begins = |hook| first.clone().any(|step| step.hook == hook);
+    match (begins(Hook::Queued), begins(Hook::Transmitted)) {
+        (true, _) => CALLS_AND_STACK,
+        (false, true) => SENDER,
+        (false, false) => CALLS,
     }
 }
 
@@ -237,16 +266,14 @@ fn with_calls(mut hops: Vec<NamedHop>, name: &str, ns: f64) -> Vec<NamedHop> {
     hops
 }
 
-/// Hops between the sender's and the receiver's devices with what its socket's stamps tell, by
-/// the same limit; as they are where there are none.
-fn within_spans(mut hops: Vec<NamedHop>, spans: &Spans, limit_ns: u64) -> Vec<NamedHop> {
-    let mean = |times| mean_within(times, limit_ns);
-    let means = mean(&spans.protocol).zip(mean(&spans.queue));
-    let Some(((protocol, queue), wake_up)) = means.zip(mean(&spans.wake_up)) else {
-        return hops;
+/// Hops between the sender's devices with what is around them, of which its socket's stamps tell
+/// how much is before the first.
+fn within_sender(mut hops: Vec<NamedHop>, protocol: f64, around: f64) -> Vec<NamedHop> {
+    let first = at_sender(&hops, "sender: protocol", Trip::Request, protocol);
+    let last = NamedHop {
+        sights: 1.0,
+        ..at_sender(&hops, "sender: wake-up", Trip::Answer, around - protocol)
     };
-    let first = at_sender(&hops, "sender: protocol", Trip::Request, protocol + queue);
-    let last = at_sender(&hops, "sender: wake-up", Trip::Answer, wake_up);
     hops.insert(0, first);
     hops.push(last);
     hops
@@ -255,10 +282,9 @@ fn within_spans(mut hops: Vec<NamedHop>, spans: &Spans, limit_ns: u64) -> Vec<Na
 #[cfg(test)]
 mod tests {
     use plumbline_protocol::TracedStep;
-    use plumbline_record::Histogram;
+    use plumbline_record::Spans;
 
     use super::*;
-    use crate::account::tests::hop;
 
     fn step(namespace: u32, hook: Hook, comes: bool, sum_ns: u64) -> TracedStep {
         TracedStep {
@@ -387,37 +413,42 @@ mod tests {
         assert_eq!(sights, [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0]);
     }
 
-    fn times(counts: &[(u64, u64)]) -> Histogram {
-        let mut times = Histogram::new();
-        for (ns, count) in counts {
-            times.record_n(*ns, *count);
-        }
-        times
-    }
-
+    /// Requests of 60 ns, of which 50 pass between the sender's devices.
     #[test]
-    fn what_a_senders_socket_tells_is_around_what_taps_saw() {
-        let spans = Spans {
-            protocol: times(&[(200, 10)]),
-            queue: times(&[(50, 10)]),
-            // One took longer than what counts.
-            wake_up: times(&[(300, 9), (1_000_000, 1)]),
-            ..Spans::default()
+    fn what_is_around_the_senders_devices_is_split_by_its_socket() {
+        let tapped = Tapped {
+            traces: traces(
+                100,
+                vec![
+                    step(1, Hook::Transmitted, false, 0),
+                    step(2, Hook::Arrived, false, 40),
+                    // Of the same moment.
+                    step(3, Hook::Arrived, false, 0),
+                    step(2, Hook::Transmitted, false, 60),
+                ],
+            ),
+            kept_ns: 2.0,
+            between_ns: Some(50.0),
         };
-        let middle = vec![hop("veth", Trip::Request, 1_000.0)];
-        let whole = within_spans(middle.clone(), &spans, 10_000);
-        let shown = whole
-            .iter()
-            .map(|hop| (&*hop.name, &*hop.at, hop.trip, hop.ns));
-        assert_eq!(
-            shown.collect::<Vec<_>>(),
-            [
-                ("sender: protocol", "node1", Trip::Request, 250.0),
-                ("veth", "node1", Trip::Request, 1_000.0),
-                ("sender: wake-up", "node1", Trip::Answer, 300.0),
-            ]
-        );
-        let untold = within_spans(middle.clone(), &Spans::default(), 10_000);
-        assert_eq!(untold, middle);
+        let mut load = LoadResult::default();
+        let latency = TrialLatency {
+            mean_ns: 60.0,
+            p50_ns: 60.0,
+        };
+        let shown = |load: &LoadResult| {
+            let seen = Glimpse::tapped(&tapped, &around());
+            let hops = seen.with_ends(load, latency, 1_000).into_iter();
+            hops.map(|it| (it.name, it.ns)).collect::<Vec<_>>()
+        };
+        let hop = |name: &str, ns| (name.to_owned(), ns);
+        let middle = [hop("underlay", 18.0), hop("elsewhere", 26.0)];
+        let whole = [&middle[..], &[hop("sender", 10.0)]].concat();
+        assert_eq!(shown(&load), whole);
+        let mut spans = Spans::default();
+        spans.protocol.record_n(3, 10);
+        load.spans = Some(Box::new(spans));
+        let ends = [hop("sender: protocol", 3.0)];
+        let split = [&ends[..], &middle, &[hop("sender: wake-up", 7.0)]].concat();
+        assert_eq!(shown(&load), split);
     }
 }

@@ -158,7 +158,8 @@ impl Ground for LabGround<'_> {
             Eye::Taps => {
                 let task = &treatment.task;
                 let size = task.load().map_or(0, |load| load.request_size);
-                Ok(whole(taps::watch(standing, sample, size, work)?))
+                let (done, tapped) = taps::watch(standing, sample, size, work)?;
+                Ok((done, Glimpse::tapped(&tapped, &around)))
             }
         }
     }
