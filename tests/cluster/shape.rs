@@ -87,7 +87,10 @@ fn has_that_of_a_lab(cluster: &Cluster, file: &str, rules: impl Fn() -> String) 
         seen = rules();
     }
     cluster.kubectl(&["delete", "namespace", NAMESPACE]);
-    assert!(seen == of_a_lab, "{file}:\n{}", differing(&of_a_lab, &seen));
+    assert!(
+        seen == of_a_lab,
+        "{file}, in the lab:\n{of_a_lab}\nin the cluster:\n{seen}"
+    );
 }
 
 /// A node of kubelab.
@@ -168,15 +171,4 @@ fn restrict(cluster: &Cluster, node: &str, policies: u32) {
 fn list(items: impl Iterator<Item = Value>) -> Value {
     let items: Vec<Value> = items.collect();
     json!({ "apiVersion": "v1", "kind": "List", "items": items })
-}
-
-/// The lines that only one of two texts has.
-fn differing(wanted: &str, seen: &str) -> String {
-    let only = |of: &str, other: &str, mark: &str| -> String {
-        let lines = of
-            .lines()
-            .filter(|it| !other.lines().any(|line| line == *it));
-        lines.map(|it| format!("{mark} {it}\n")).collect()
-    };
-    only(wanted, seen, "lab only:") + &only(seen, wanted, "cluster only:")
 }

@@ -1,5 +1,6 @@
 //! Rules as programs show them, without what differs from one machine to the next: names
-//! without hashes, addresses and ports by those words, no comments, equal lines counted.
+//! without hashes, addresses and ports by those words, no comments. Chains have their rules in their
+//! order; what is alike is counted.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,40 +24,92 @@ const CANARY: &str = "KUBE-PROXY-CANARY";
 /// The tables of iptables as `iptables-save` shows them, as far as they are of a proxy.
 /// Without the service of this address, which each cluster has.
 pub(super) fn iptables(shown: &str, but: Option<IpAddr>) -> String {
-    let rules: Vec<Vec<&str>> = shown.lines().filter_map(words).collect();
+    let rules = rules(shown);
     let own = but.map(|address| of_service(&rules, address));
     let own = own.unwrap_or_default();
     let is_foreign = |word: &&str| FOREIGN.contains(word) || *word == CANARY || own.contains(word);
-    let is_wanted = |rule: &&Vec<&str>| {
-        rule.iter().any(|word| word.starts_with("KUBE-")) && !rule.iter().any(is_foreign)
+    let is_wanted = |rule: &&Rule<'_>| {
+        let mut words = rule.words.iter();
+        words.any(|word| word.starts_with("KUBE-")) && !rule.words.iter().any(is_foreign)
     };
-    let is_to = |rule: &&Vec<&str>| {
+    let is_to = |rule: &&Rule<'_>| {
         let address = but.map(|it| format!("{it}/32"));
-        !rule.iter().any(|word| Some(*word) == address.as_deref())
+        !rule.words.iter().any(|it| Some(*it) == address.as_deref())
     };
-    let lines = rules.iter().filter(is_wanted).filter(is_to);
-    counted(lines.map(|rule| line(rule)))
+    shape(rules.iter().filter(is_wanted).filter(is_to))
 }
 
 /// The chains of Calico for policies, and the rules that lead to them, as `iptables-save` shows
 /// them.
 pub(super) fn calico(shown: &str) -> String {
     let is_of_policies = |word: &&str| CALICO[..4].iter().any(|it| word.starts_with(it));
-    let rules = shown.lines().filter_map(words);
-    let rules = rules.filter(|rule| rule.iter().any(is_of_policies));
-    counted(rules.map(|rule| line(&rule)))
+    let rules = rules(shown);
+    shape(
+        rules
+            .iter()
+            .filter(|it| it.words.iter().any(is_of_policies)),
+    )
+}
+
+/// A rule of iptables, or the declaration of a chain.
+struct Rule<'a> {
+    table: &'a str,
+    words: Vec<&'a str>,
+}
+
+fn rules(shown: &str) -> Vec<Rule<'_>> {
+    let mut table = "";
+    let mut rules = Vec::new();
+    for line in shown.lines() {
+        table = line.strip_prefix('*').unwrap_or(table);
+        rules.extend(words(line).map(|words| Rule { table, words }));
+    }
+    rules
+}
+
+fn shape<'a>(rules: impl Iterator<Item = &'a Rule<'a>>) -> String {
+    let mut shape = Shape::default();
+    for rule in rules {
+        let chain = format!("{} {}", rule.table, rule.words[1]);
+        shape.add(chain, line(&rule.words));
+    }
+    shape.into_text()
+}
+
+/// Chains, each with its rules, and what is in none.
+#[derive(Default)]
+struct Shape {
+    chains: BTreeMap<String, Vec<String>>,
+    others: Vec<String>,
+}
+
+impl Shape {
+    fn add(&mut self, chain: String, rule: String) {
+        self.chains.entry(chain).or_default().push(rule);
+    }
+
+    /// Equal chains once, with how often they are there, and so equal lines.
+    fn into_text(self) -> String {
+        let body = |rules: Vec<String>| -> String {
+            let alike = rules.chunk_by(|one, other| one == other);
+            let lines = alike.map(|it| format!("\n    {} {}", it.len(), it[0]));
+            "chain".to_owned() + &lines.collect::<String>()
+        };
+        let chains = self.chains.into_values().map(body);
+        counted(self.others.into_iter().chain(chains))
+    }
 }
 
 /// The chains of a service: its own, and those of its endpoints.
-fn of_service<'a>(rules: &[Vec<&'a str>], address: IpAddr) -> Vec<&'a str> {
+fn of_service<'a>(rules: &[Rule<'a>], address: IpAddr) -> Vec<&'a str> {
     let address = format!("{address}/32");
+    let rules = || rules.iter().map(|it| &it.words);
     let jumps = |chain: &str| -> Vec<&'a str> {
-        let of_chain = rules.iter().filter(|it| it.len() > 1 && it[1] == chain);
+        let of_chain = rules().filter(|it| it.len() > 1 && it[1] == chain);
         of_chain.filter_map(|it| it.last().copied()).collect()
     };
-    let service = rules
-        .iter()
-        .find(|it| it.contains(&"KUBE-SERVICES") && it.contains(&address.as_str()));
+    let service =
+        rules().find(|it| it.contains(&"KUBE-SERVICES") && it.contains(&address.as_str()));
     let Some(chain) = service.and_then(|it| it.last().copied()) else {
         return Vec::new();
     };
@@ -138,7 +191,11 @@ fn word(word: &str) -> String {
 pub(super) fn nftables(shown: &str, but: &[&str]) -> String {
     let shown: Value = serde_json::from_str(shown).expect("JSON");
     let all = shown["nftables"].as_array().expect("a list");
-    let mut lines = Vec::new();
+    let is_wanted = |value: &Value| {
+        let text = value.to_string();
+        !but.iter().any(|word| text.contains(word))
+    };
+    let mut shape = Shape::default();
     for object in all {
         let object = object.as_object().expect("an object");
         let (kind, of) = object.iter().next().expect("one kind");
@@ -150,27 +207,31 @@ pub(super) fn nftables(shown: &str, but: &[&str]) -> String {
         for dropped in ["handle", "comment", "table", "family"] {
             fields.remove(dropped);
         }
-        let elements = fields.remove("elem");
-        let name = fields.get("name").cloned().unwrap_or_default();
-        for element in elements
-            .iter()
-            .flat_map(|it| it.as_array().expect("a list"))
-        {
-            lines.push((
-                "element of ".to_owned() + name.as_str().expect("a name"),
-                element.clone(),
-            ));
+        let elements = fields
+            .remove("elem")
+            .unwrap_or_else(|| Value::Array(Vec::new()));
+        let name = |key: &str| of[key].as_str().unwrap_or_default().to_owned();
+        let elements = elements.as_array().expect("a list").iter();
+        let of_set = elements.filter(|it| is_wanted(it));
+        let of_set = of_set.map(|it| format!("element of {} {}", name("name"), normal(it)));
+        shape.others.extend(of_set);
+        if !is_wanted(&of) {
+            continue;
         }
-        lines.push((kind.clone(), of));
+        let line = format!("{kind} {}", normal(&of));
+        match &**kind {
+            "chain" => shape.add(name("name"), line),
+            "rule" => shape.add(name("chain"), line),
+            _ => shape.others.push(line),
+        }
     }
-    lines.retain(|(_, value)| {
-        let text = value.to_string();
-        !but.iter().any(|word| text.contains(word))
-    });
-    counted(lines.into_iter().map(|(kind, mut value)| {
-        normalise(&mut value);
-        format!("{kind} {value}")
-    }))
+    shape.into_text()
+}
+
+fn normal(value: &Value) -> Value {
+    let mut value = value.clone();
+    normalise(&mut value);
+    value
 }
 
 fn normalise(value: &mut Value) {
