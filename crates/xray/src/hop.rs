@@ -79,7 +79,7 @@ impl NamedHop {
 /// from the one before. Neighbours of one name are one hop. It begins on this trip.
 pub(crate) fn hops(seen: &[(SeenAt, f64)], mut trip: Trip) -> Vec<NamedHop> {
     let mut hops: Vec<NamedHop> = Vec::new();
-    // Places of one moment, as of devices that hand a packet up, look behind it.
+    // What looks at places of one stamp comes behind it, and is in the next step that takes time.
     let mut looks = 0.0;
     for at in 1..seen.len() {
         let ((before, _), (after, ns)) = (&seen[at - 1], &seen[at]);

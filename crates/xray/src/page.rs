@@ -351,7 +351,7 @@ fn arrow(trip: Trip) -> char {
 
 #[cfg(test)]
 mod tests {
-    use crate::account::tests::two;
+    use crate::sum::tests::two;
 
     #[test]
     fn bars_are_on_one_scale_and_say_what_differs() {

@@ -272,7 +272,7 @@ fn wrap(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::account::tests::two;
+    use crate::sum::tests::two;
 
     #[test]
     fn each_network_is_a_line_of_hops_and_what_it_adds() {

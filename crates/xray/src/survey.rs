@@ -10,15 +10,14 @@ use plumbline_harness::{Path, Settings, Target, TargetError, Thresholds, load_on
 use plumbline_lab::Lab;
 use plumbline_record::LoadObservation;
 
-use crate::account::{
-    NetworkSeen, RoundSeen, TRACEPOINTS, Unfollowed, Xray, observer_share, sum_up,
-};
+use crate::account::{TRACEPOINTS, Unfollowed, Xray};
 use crate::error::XrayError;
 use crate::ground::{ClusterGround, Ground, LabGround, RequestSample};
 use crate::load::{TIMING, TrialLatency, limit, workload};
 use crate::order::XrayOrder;
 use crate::sampling::Sampling;
 use crate::subject::NamedScene;
+use crate::sum::{NetworkSeen, RoundSeen, observer_share, sum_up};
 use crate::view::Glimpse;
 
 /// First port of the receivers. Each has its own, so that none finds connections of an earlier

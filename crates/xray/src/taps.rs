@@ -160,14 +160,15 @@ fn tapped(mut seen: Sightings, one_in: u32, longest_ns: u64) -> Tapped {
     let is_whole = |(number, _): &(u64, _)| number % u64::from(one_in) == 0;
     let (whole, at_ends): (Sightings, Sightings) = seen.into_iter().partition(is_whole);
     let [traces, at_ends] = [whole, at_ends].map(|it| traces(it.into_values(), longest_ns));
-    let ends = MeanJourney::of(&traces).zip(MeanJourney::of(&at_ends));
-    let Some((whole, ends)) = ends else {
+    let Some(whole) = MeanJourney::of(&traces) else {
         return Tapped {
             traces,
             kept_ns: 0.0,
             between_ns: None,
         };
     };
+    // On a slow path there may be none of the others.
+    let ends = MeanJourney::of(&at_ends).unwrap_or(whole);
     let further = whole.sights - ends.sights;
     let kept_ns = match further > 0.0 {
         true => ((whole.lasted_ns - ends.lasted_ns) / further).max(0.0),
@@ -184,6 +185,7 @@ fn tapped(mut seen: Sightings, one_in: u32, longest_ns: u64) -> Tapped {
 }
 
 /// What journeys are like, along whichever way.
+#[derive(Clone, Copy)]
 struct MeanJourney {
     lasted_ns: f64,
     sights: f64,
@@ -317,7 +319,8 @@ mod tests {
         assert_eq!(all.between_ns, Some(300.0 + (4.0 + 2.0) / 2.0 * 10.0));
         seen.retain(|number, _| number % 2 == 0);
         let alone = tapped(seen, 2, 1_000);
-        assert_eq!((alone.kept_ns, alone.between_ns), (0.0, None));
+        assert_eq!((alone.kept_ns, alone.between_ns), (0.0, Some(330.0)));
+        assert_eq!(tapped(Sightings::new(), 2, 1_000).between_ns, None);
     }
 
     #[test]

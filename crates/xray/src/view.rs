@@ -3,10 +3,10 @@
 use plumbline_protocol::{Hook, TracedRoute, Traces};
 use plumbline_record::LoadResult;
 
-use crate::account::merged;
 use crate::around::Surroundings;
 use crate::hop::{CALLS, CALLS_AND_STACK, NamedHop, SENDER, Trip, UNDERLAY_BOTH_WAYS, hops};
 use crate::load::{TrialLatency, mean_within};
+use crate::merge::merged;
 use crate::place::SeenAt;
 
 /// What taps saw of a trial.
@@ -17,7 +17,7 @@ pub(crate) struct Tapped {
     /// What each tap adds to a request that it keeps, nanoseconds.
     pub(crate) kept_ns: f64,
     /// What of the mean latency of all requests is between the sender's devices, or by taps that
-    /// keep some of them; `None` where too few were seen.
+    /// keep some of them; `None` where none was seen.
     pub(crate) between_ns: Option<f64>,
 }
 
