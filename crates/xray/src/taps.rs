@@ -171,7 +171,7 @@ fn tapped(mut seen: Sightings, one_in: u32, longest_ns: u64) -> Tapped {
     let ends = MeanJourney::of(&at_ends).unwrap_or(whole);
     let further = whole.sights - ends.sights;
     let kept_ns = match further > 0.0 {
-        true => ((whole.lasted_ns - ends.lasted_ns) / further).max(0.0),
+        true => (whole.lasted_ns - ends.lasted_ns) / further,
         false => 0.0,
     };
     // The last tap's copy is behind all that is between them. What the copies add to the mean
