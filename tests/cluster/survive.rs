@@ -91,7 +91,7 @@ fn pods_that_begin_with_a_command_are_followed_until_they_are_gone() {
     let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let file = file(&cluster, "\"pod\"", "sleep 1", "", "pods = 3\n");
-    // A trial takes most of a minute, and one that a busy machine voids shows the same.
+    // One that a busy machine voids shows the same.
     let twice = ["--allow-commands", "--set", "design.retries=1"];
     let output = cluster
         .run(&[&[&*file], &twice[..]].concat())
@@ -100,6 +100,8 @@ fn pods_that_begin_with_a_command_are_followed_until_they_are_gone() {
     let (record, trials) = read(&run_directory(cluster.out()));
     let treatment = &record["plan"]["treatments"][0];
     let seen = seen(&trials, treatment, &stderr(&output));
+    let lead = seen["launched"]["lead_ns"].as_u64().unwrap();
+    assert!(lead < 1_000_000_000, "{seen}");
     let pods = seen["launched"]["pods"].as_array().unwrap();
     assert_eq!(pods.len(), 3, "{seen}");
     for pod in pods {

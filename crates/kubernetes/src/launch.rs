@@ -22,6 +22,7 @@ use plumbline_record::{CALLED, LaunchObservation, PodLaunch, PodRelease, READY, 
 use crate::ClusterError;
 use crate::manifest::{self, LAUNCH, RunMark, word};
 use calls::PluginCall;
+use limiter::Waited;
 use lot::{AskedChange, LIMIT, LaunchedLot};
 pub(crate) use peers::LaunchEnd;
 use peers::{LaunchPeers, SeenPod};
@@ -71,6 +72,8 @@ pub(crate) struct PreparedLaunch<'p> {
     watches: [PodWatch; 2],
     lot: LaunchedLot<'p>,
     peers: LaunchPeers<'p>,
+    /// Before the first pod.
+    waited: Waited,
 }
 
 impl<'p> PreparedLaunch<'p> {
@@ -116,6 +119,7 @@ impl<'p> PreparedLaunch<'p> {
             ends,
             watches,
             lot,
+            waited: peers.waited(),
             peers,
         })
     }
@@ -132,9 +136,11 @@ impl<'p> PreparedLaunch<'p> {
             watches: [watch, control],
             lot,
             peers,
+            waited,
         } = &self;
-        let waited = peers.waited();
+        let wanted = Instant::now();
         let begun = lot.begin()?;
+        let first = begun.first().map(|it| it.intended);
         let met = lot.until_up(&begun, watch, peers)?;
         let namespace = &ends[0].site.pod.namespace;
         let full_name = |pod: &Pod| format!("{namespace}/{}", pod.name_any());
@@ -164,8 +170,9 @@ impl<'p> PreparedLaunch<'p> {
         Ok(LaunchObservation {
             limit_ns: LIMIT.as_nanos() as u64,
             clock_error_ns: Some(peers.error_ns(Instant::now())),
+            lead_ns: first.map(|it| it.duration_since(wanted).as_nanos() as u64),
             calls_unseen,
-            limiter: peers.waited().since(&waited),
+            limiter: peers.waited().since(waited),
             pods,
         })
     }

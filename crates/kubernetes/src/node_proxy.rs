@@ -7,7 +7,8 @@ use crate::ClusterError;
 use crate::session::ClusterConnection;
 
 /// Reads what stands behind a path. `node` may have a scheme before it and a port behind it;
-/// without, its kubelet answers. `what` completes "the cluster could not …".
+/// without, its kubelet answers. It is asked once: at a port where nothing listens nothing will
+/// soon. `what` completes "the cluster could not …".
 ///
 /// # Errors
 ///
@@ -18,7 +19,7 @@ pub(crate) fn read(
     what: &str,
 ) -> Result<String, ClusterError> {
     let request = Request::new("/api/v1/nodes").get_subresource(&format!("proxy/{path}"), node);
-    let client = session.client();
+    let client = session.client_without_retry()?;
     session.call(what, async {
         let request = request.map_err(kube::Error::BuildRequest)?;
         client.request_text(request).await

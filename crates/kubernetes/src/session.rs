@@ -71,9 +71,8 @@ impl ClusterConnection {
         config: Config,
         interrupted: &'static AtomicBool,
     ) -> Result<Self, ClusterError> {
-        let client = runtime.block_on(async { Client::try_from(config.clone()) });
         Ok(Self {
-            client: client.map_err(|error| ClusterError::Configuration(error.to_string()))?,
+            client: client(&runtime, config.clone())?,
             runtime,
             config,
             interrupted,
@@ -82,6 +81,14 @@ impl ClusterConnection {
 
     pub(crate) fn client(&self) -> Client {
         self.client.clone()
+    }
+
+    /// A client that makes each request once. The other makes one again, for as long as it is
+    /// waited for, when the API server says that what is behind it does not answer.
+    pub(crate) fn client_without_retry(&self) -> Result<Client, ClusterError> {
+        let mut config = self.config.clone();
+        config.default_retry = false;
+        client(&self.runtime, config)
     }
 
     pub(crate) fn runtime(&self) -> &Runtime {
@@ -280,6 +287,11 @@ fn while_away<T>(
             other => return other,
         }
     }
+}
+
+fn client(runtime: &Runtime, config: Config) -> Result<Client, ClusterError> {
+    let client = runtime.block_on(async { Client::try_from(config) });
+    client.map_err(|error| ClusterError::Configuration(error.to_string()))
 }
 
 fn runtime() -> io::Result<Runtime> {

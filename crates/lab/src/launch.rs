@@ -134,6 +134,7 @@ impl LaunchSite<'_> {
         Ok(LaunchObservation {
             limit_ns: LIMIT_NS,
             clock_error_ns: None,
+            lead_ns: None,
             calls_unseen: None,
             limiter: Vec::new(),
             pods: ended.into_iter().flatten().flatten().collect(),

@@ -22,6 +22,10 @@ pub struct LaunchObservation {
     /// nanoseconds; null where one clock dates all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_error_ns: Option<u64>,
+    /// In a cluster, from when the launch was wanted, which beside a command is when that began,
+    /// to when its first pod was to begin, nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead_ns: Option<u64>,
     /// In a cluster, why it was not seen when the nodes called their network's plugins; null
     /// where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]

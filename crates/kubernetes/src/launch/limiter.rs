@@ -110,5 +110,6 @@ mod tests {
         let mut waited = Waited::default();
         waited.read(&server.session(), "node1");
         assert_eq!(waited, Waited::default());
+        assert_eq!(server.asked().len(), 1, "{:?}", server.asked());
     }
 }
