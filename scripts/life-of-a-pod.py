@@ -135,6 +135,28 @@ def stretches(label, treatment):
     return f"- {label}, {pace(treatment)}: {', '.join(steps)}"
 
 
+def outcome(label, treatment):
+    """A row of what is most asked of an event."""
+    survive, launch = treatment["survive"], treatment.get("launch")
+    flows = survive["flows"]
+    slowest = launch["slowest"] if launch else None
+    forbidden = survive.get("forbidden")
+    return [
+        label,
+        f"{sum(one['broken'] for one in flows)} of {sum(one['connections'] for one in flows)}",
+        *(spread(one["gap_ns"]) for one in flows),
+        time(max(one["longest_gap_ns"] for one in flows)),
+        well(survive),
+        f"{launch['up']} of {launch['pods']}, {time(slowest['network_up_ns'])}" if slowest else "",
+        f"{forbidden['opened']} of {forbidden['connections']}" if forbidden else "",
+    ]
+
+
+def well(survive):
+    """When traffic was well again, and in how many repetitions."""
+    return f"{spread(survive['well_again_ns'])}, {survive['repetitions'] - survive['unwell']} of {survive['repetitions']}"
+
+
 def survived(label, treatment):
     """A row for each kind of traffic."""
     survive = treatment["survive"]
@@ -148,21 +170,7 @@ def survived(label, treatment):
             time(flow["longest_gap_ns"]),
             time(flow["longest_gap_before_ns"]),
             *(f"{flow[key] / flow['requests']:.3%}" for key in ("after_10ms", "after_100ms", "after_1s")),
-            f"{spread(survive['well_again_ns'])}, {survive['repetitions'] - survive['unwell']} of {survive['repetitions']}",
         ]
-
-
-def beside(label, treatment):
-    """What became of new pods, and of connections that a policy forbids, where a run had them."""
-    launch, forbidden = treatment["launch"], treatment["survive"]["forbidden"]
-    if launch:
-        slowest = launch["slowest"]
-        after = f", the slowest after {time(slowest['network_up_ns'])}," if slowest else ""
-        pods = f"of {launch['pods']} pods that began since, {launch['up']} had their network"
-        yield f"- {label}: {pods}{after} and {launch['ready']} were ready"
-    if forbidden:
-        tried = f"of {forbidden['connections']} connections that a policy forbids, {forbidden['opened']} got through"
-        yield f"- {label}: {tried}, for {time(forbidden['longest_open_ns'])} at most"
 
 
 def write(name, runs, text):
@@ -236,35 +244,39 @@ those after its network was up too:
 
 
 def survive_page(program, runs):
-    others = []
-    rows, pictures, flows = [], [], []
+    outcomes, rows, pictures, flows = [], [], [], []
     for label, run in runs:
         all_of = treatments(program, run)
         rows += [row for one in all_of for row in survived(label, one)]
-        others += [line for one in all_of for line in beside(label, one)]
+        outcomes += [outcome(label, one) for one in all_of]
         flows += [flow for one in all_of for flow in one["survive"]["flows"]]
         page = run_record.report(program, run, "html")
         pictures.append(f"{label}:\n\n" + run_record.pictures(page, "in the worst repetition", f"survive-{run_record.slug(label)}"))
-    head = ["event", "path", "traffic", "broken", "longest gap of a repetition", "of all", "before the event", "> 10 ms", "> 100 ms", "> 1 s", "well again"]
+    most_asked = ["event", "broken", *(f"gap of {it}" for it in FLOWS.values()), "longest of all", "well again", "new pods", "forbidden"]
+    head = ["event", "path", "traffic", "broken", "longest gap of a repetition", "of all", "before the event", "> 10 ms", "> 100 ms", "> 1 s"]
     write("survive", runs, f"""# What a restart of a network's programs costs
 
 Connections that stand, new ones and datagrams go on between two pods on two nodes, each 1,000 times a
 second, while a program of the sender's node is ended and started again, until it works, and 3 s longer: [what is
-seen](method.md#what-traffic-survives). A gap is a stretch of intended sends without an answer within 10 ms;
-its median over repetitions has a 95 % interval, and beside it stand the longest of all repetitions and the
-longest that the machine made by itself in the second before the event, which is less time than there is since. The
-shares of late requests are of all in the repetitions, those before the event too. *Well again* is the time from the
-beginning of the event to the end of the last gap that was longer than 10 ms and than any before it, its median with a
-95 % interval; and in how many repetitions traffic was well at the end. A request that is never answered counts as later
-than 1 s, also where its neighbours are answered.
+seen](method.md#what-traffic-survives). *Nothing* is a command that only waits for a second: new pods, too, take
+this machine's two CPUs, which carry the whole cluster, so each event is to be held against *nothing* beside the same.
 
-Of {sum(one["connections"] for one in flows)} connections that stood, {sum(one["broken"] for one in flows)} broke. The longest
-gap of all is {time(max(one["longest_gap_ns"] for one in flows))}; without any event this machine, whose two CPUs carry the whole
-cluster, made one of {time(max(one["longest_gap_before_ns"] for one in flows))}.
+A gap is a stretch of intended sends without an answer within 10 ms: the longest of each repetition, its median over
+repetitions with a 95 % interval, and the longest of all kinds and repetitions. *Well again* is the time from the beginning of
+the event to the end of the last gap that was longer than 10 ms and than any before it, its median with a 95 % interval; and in
+how many repetitions traffic was well at the end. *New pods* began one a second with the event: how many had their network,
+and how late the slowest had it. *Forbidden* are connections that a policy forbids: how many got through, of how many
+that were tried.
+
+Of {sum(one["connections"] for one in flows):,} connections that stood, {sum(one["broken"] for one in flows)} broke.
+
+{run_record.table(most_asked, outcomes)}
+
+By kind of traffic, with the longest gap that the machine made by itself in the second before the event, which is less time
+than there is since, and with the shares of late requests of all in the repetitions, those before the event too. A request
+that is never answered counts as later than 1 s, also where its neighbours are answered:
 
 {run_record.table(head, rows)}
-
-{chr(10).join(others)}
 
 The repetition with the longest gap, of each event:
 
