@@ -20,8 +20,12 @@ pub fn plain(text: &str) -> String {
     text.replace(NO_BREAK_SPACE, " ")
 }
 
-/// A length of time given in nanoseconds, with 3 significant digits: `29.4 µs`.
+/// A length of time given in nanoseconds, with 3 significant digits: `29.4 µs`. None at all is
+/// `0`, in any unit.
 pub fn duration(ns: f64) -> String {
+    if ns == 0.0 {
+        return "0".to_owned();
+    }
     let (scaled, unit) = scale_duration(ns);
     format!("{}{NO_BREAK_SPACE}{unit}", significant(scaled))
 }
@@ -299,7 +303,7 @@ mod tests {
     #[test]
     fn durations_keep_three_digits_and_change_unit() {
         let shown = |ns| plain(&duration(ns));
-        assert_eq!(shown(0.0), "0.00 ns");
+        assert_eq!(shown(0.0), "0");
         assert_eq!(shown(412.0), "412 ns");
         assert_eq!(shown(999.7), "1.00 µs");
         assert_eq!(shown(29_440.0), "29.4 µs");
