@@ -138,23 +138,23 @@ def stretches(label, treatment):
 def outcome(label, treatment):
     """A row of what is most asked of an event."""
     survive, launch = treatment["survive"], treatment.get("launch")
-    flows = survive["flows"]
-    slowest = launch["slowest"] if launch else None
-    forbidden = survive.get("forbidden")
+    flows, forbidden = survive["flows"], survive.get("forbidden")
     return [
         label,
         f"{sum(one['broken'] for one in flows)} of {sum(one['connections'] for one in flows)}",
         *(spread(one["gap_ns"]) for one in flows),
         time(max(one["longest_gap_ns"] for one in flows)),
-        well(survive),
-        f"{launch['up']} of {launch['pods']}, {time(slowest['network_up_ns'])}" if slowest else "",
-        f"{forbidden['opened']} of {forbidden['connections']}" if forbidden else "",
+        f"{spread(survive['well_again_ns'])}, {survive['repetitions'] - survive['unwell']} of {survive['repetitions']}",
+        new_pods(launch) if launch else "",
+        f"{forbidden['opened']} of {forbidden['connections']}, {time(forbidden['longest_open_ns'])}" if forbidden else "",
     ]
 
 
-def well(survive):
-    """When traffic was well again, and in how many repetitions."""
-    return f"{spread(survive['well_again_ns'])}, {survive['repetitions'] - survive['unwell']} of {survive['repetitions']}"
+def new_pods(launch):
+    """How many had their network, how late the slowest of these had it, and how many were ready."""
+    slowest = launch["slowest"]
+    after = f", {time(slowest['network_up_ns'])}" if slowest else ""
+    return f"{launch['up']} of {launch['pods']}{after}, {launch['ready']} ready"
 
 
 def survived(label, treatment):
@@ -265,8 +265,8 @@ A gap is a stretch of intended sends without an answer within 10 ms: the longest
 repetitions with a 95 % interval, and the longest of all kinds and repetitions. *Well again* is the time from the beginning of
 the event to the end of the last gap that was longer than 10 ms and than any before it, its median with a 95 % interval; and in
 how many repetitions traffic was well at the end. *New pods* began one a second with the event: how many had their network,
-and how late the slowest had it. *Forbidden* are connections that a policy forbids: how many got through, of how many
-that were tried.
+how late the slowest had it, and how many were ready. *Forbidden* are connections that a policy forbids: how many got through,
+of how many that were tried, and for how long at most.
 
 Of {sum(one["connections"] for one in flows):,} connections that stood, {sum(one["broken"] for one in flows)} broke.
 
