@@ -130,8 +130,8 @@ fn loss_share(kept: &[&Observation]) -> Option<f64> {
 /// Datagrams sent for each that arrived; `None` of what is no datagram.
 pub(crate) fn sent_per_received(observation: &Observation) -> Option<f64> {
     let seen = observation.load()?;
-    let received = seen.serve.datagrams?.received;
-    (received > 0).then(|| seen.load.sent.max(received) as f64 / received as f64)
+    let received = seen.serve.datagrams?.received.max(1);
+    Some(seen.load.sent.max(received) as f64 / received as f64)
 }
 
 fn per_second(amount: f64, window_ns: u64) -> Option<f64> {

@@ -424,31 +424,39 @@ fn datagrams_count_where_they_arrive() {
     );
 }
 
-#[test]
-fn datagrams_at_a_held_rate_are_led_by_loss() {
+/// Of 1,000 datagrams a trial the second network loses so many.
+fn losing(lost: impl Fn(u32) -> u64) -> Summary {
     let mut fake = two();
     fake.workloads.truncate(1);
     fake.workloads[0].kind = plumbline_experiment::WorkloadKind::Datagram;
     let (run, mut trials) = fake.run();
     for trial in &mut trials {
-        let is_vxlan = trial.treatment == 1;
-        let load = trial
-            .observation
-            .as_mut()
-            .and_then(|seen| seen.load_mut())
-            .unwrap();
-        let lost = if is_vxlan {
-            20 + u64::from(trial.block)
+        let observation = trial.observation.as_mut();
+        let load = observation.and_then(|seen| seen.load_mut()).unwrap();
+        load.load.sent = 1_000;
+        let lost = if trial.treatment == 1 {
+            lost(trial.block)
         } else {
             0
         };
-        load.load.sent = 1_000;
         load.serve.datagrams = Some(plumbline_record::DatagramCounts {
             received: 1_000 - lost,
             ..Default::default()
         });
     }
-    let summary = Summary::new(&run, &trials);
+    Summary::new(&run, &trials)
+}
+
+#[test]
+fn a_network_that_loses_all_is_no_network_of_which_nothing_is_known() {
+    let summary = losing(|_| 1_000);
+    let effect = summary.comparison(1, "loss").unwrap().effect.unwrap();
+    assert_eq!(effect.verdict, Some(Verdict::Worse));
+}
+
+#[test]
+fn datagrams_at_a_held_rate_are_led_by_loss() {
+    let summary = losing(|block| 20 + u64::from(block));
     assert_eq!(summary.sections[0].leading.name(), "loss");
     let loss = summary.comparison(1, "loss").unwrap();
     assert!(loss.is_primary && loss.difference.is_none());
