@@ -219,8 +219,9 @@ mod tests {
         (0..members * turns).map(slice).collect()
     }
 
-    /// The steps of a counter, as looking every millisecond finds them.
-    fn steps(segments: &[Segment], rates: &[f64]) -> Vec<Moved> {
+    /// The steps of a counter, as looking every millisecond finds them, where so many CPUs
+    /// are idle in each.
+    fn steps(segments: &[Segment], mut idle: impl FnMut(Option<&Segment>) -> f64) -> Vec<Moved> {
         let to_ns = segments.last().unwrap().to_ns;
         let mut steps = Vec::new();
         let (mut idle_ns, mut shown) = (0.0, 0);
@@ -228,8 +229,7 @@ mod tests {
             let now = segments
                 .iter()
                 .find(|it| it.overlap_ns(at_ns, at_ns + 1) > 0);
-            let member = now.map_or(rates.len() - 1, |it| it.member);
-            idle_ns += rates[member] * LOOK_NS as f64;
+            idle_ns += idle(now) * LOOK_NS as f64;
             let step = (idle_ns / IdleCounter::STEP_NS as f64) as u64;
             if step > shown {
                 shown = step;
@@ -246,7 +246,8 @@ mod tests {
         let members = rates.len() - 1;
         let course = course(members, turns);
         let segments = segments(members, &course);
-        let shares = share(members, &segments, &steps(&segments, rates), 2);
+        let steps = steps(&segments, |it| rates[it.map_or(members, |it| it.member)]);
+        let shares = share(members, &segments, &steps, 2);
         rates_of(members, &segments, &shares, 2)
     }
 
@@ -261,6 +262,62 @@ mod tests {
             for (found, truth) in found.iter().zip(rates).take(3) {
                 assert!((found - truth).abs() < 0.03, "{found} for {truth}");
             }
+        }
+    }
+
+    /// Numbers from 0 to 1 that look like chance (SplitMix64).
+    fn chances() -> impl FnMut() -> f64 {
+        let mut state = 1u64;
+        move || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            (mixed ^ (mixed >> 31)) as f64 / u64::MAX as f64
+        }
+    }
+
+    /// No interval has a least width for it, so what dividing steps adds has to be noise
+    /// that differs from block to block and is zero in the mean.
+    #[test]
+    fn what_steps_get_wrong_is_chance_anew_in_each_block() {
+        const BLOCKS: usize = 200;
+        let rates = [1.5, 1.6, 1.95, 1.9];
+        let members = rates.len() - 1;
+        let course = course(members, 12);
+        let segments = segments(members, &course);
+        let mut chance = chances();
+        // Of each block, in CPUs, for each member.
+        let mut errors = vec![Vec::new(); members];
+        for _ in 0..BLOCKS {
+            let mut truth = vec![0.0; members];
+            // Each CPU is busy or idle in each millisecond by itself.
+            let steps = steps(&segments, |now| {
+                let rate = rates[now.map_or(members, |it| it.member)];
+                let both = [chance(), chance()].map(|it| f64::from(it < rate / 2.0));
+                let idle: f64 = both.iter().sum();
+                if let Some(one) = now.filter(|it| it.is_recorded) {
+                    truth[one.member] += idle / (12.0 * 22.0);
+                }
+                idle
+            });
+            let shares = share(members, &segments, &steps, 2);
+            let found = rates_of(members, &segments, &shares, 2);
+            for ((errors, found), truth) in errors.iter_mut().zip(found).zip(truth) {
+                errors.push(found - truth);
+            }
+        }
+        for errors in errors {
+            let mean = errors.iter().sum::<f64>() / BLOCKS as f64;
+            let product = |lag: usize| {
+                let pairs = errors.iter().zip(&errors[lag..]);
+                pairs.map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / BLOCKS as f64
+            };
+            let spread = product(0).sqrt();
+            assert!(spread < 0.05, "spread {spread} CPUs");
+            assert!(mean.abs() < 0.01, "mean {mean} CPUs");
+            // Of as many independent ones, 0.14 is exceeded once in twenty.
+            let correlation = product(1) / product(0);
+            assert!(correlation.abs() < 0.2, "correlation {correlation}");
         }
     }
 
