@@ -52,25 +52,6 @@ pub fn judge(
     failures
 }
 
-/// D2, below what voids a trial: the upper percentiles are the generator's own
-/// lateness, the median and the costs are not.
-pub(crate) fn tail_lag(
-    workload: &Workload,
-    load: &LoadResult,
-    limits: &Thresholds,
-) -> Option<Warning> {
-    workload.arrival.rate()?;
-    let lag_ns = load.generator_lag.value_at(0.99);
-    let latency_ns = load.latency.value_at(0.99);
-    if load.latency.is_empty() {
-        return None;
-    }
-    let limit_ns = limits
-        .tail_lag_floor_ns
-        .max((latency_ns as f64 * limits.tail_lag_share) as u64);
-    (lag_ns > limit_ns).then_some(Warning::TailLag { lag_ns, latency_ns })
-}
-
 /// D3: what was sent in the window is what the schedule put there.
 fn achieved_rate(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
     let (planned, achieved) = (load.planned, load.sent);
@@ -141,10 +122,14 @@ pub(crate) fn disturbed(
     seen: &LoadObservation,
     limits: &Thresholds,
 ) -> Vec<GateFailure> {
+    let allowed_steal = match common.rotation {
+        Some(_) => limits.steal_share_in_turns,
+        None => limits.steal_share,
+    };
     let mut failures = Vec::new();
     for (position, machine) in common.machines.iter().enumerate() {
         let others = others_user_share(position, common, seen);
-        failures.extend(taken_away(machine, others, limits.steal_share, limits));
+        failures.extend(taken_away(machine, others, allowed_steal, limits));
     }
     failures
 }
@@ -155,7 +140,7 @@ pub(crate) fn disturbed(
 /// latency of the treatment's baseline (D2). Gives the failures of all, and then of each.
 pub(crate) fn judge_together(
     members: &[TurnSeen<'_>],
-    lateness: &Lateness,
+    lateness: &mut Lateness,
     limits: &Thresholds,
 ) -> (Vec<GateFailure>, Vec<Option<GateFailure>>) {
     let all = members.iter().filter_map(|(_, seen)| *seen);

@@ -68,38 +68,65 @@ pub(crate) fn no_steady_state(load: &LoadResult, limits: &Thresholds) -> Option<
     })
 }
 
-/// How late requests may be sent by quantile, nanoseconds.
-pub(crate) type LagLimits = [(f64, u64); 2];
-
-/// D2, per percentile: the median lag must not move the median latency, nor
-/// one request in ten be later by the generator than by the path. Where nothing was
-/// answered, only what is always allowed is.
-pub(crate) fn lag_limits(latency: &Histogram, limits: &Thresholds) -> LagLimits {
-    [
-        (0.50, limits.lag_share, limits.lag_floor_ns),
-        (0.90, limits.tail_lag_share, limits.tail_lag_floor_ns),
-    ]
-    .map(|(quantile, share, floor_ns)| {
-        let of_latency = latency.value_at(quantile) as f64 * share;
-        (quantile, floor_ns.max(of_latency as u64))
-    })
+/// How late requests may be sent beside a load of some latency, nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LagLimits {
+    /// By quantile, for a trial to count.
+    to_count: [(f64, u64); 2],
+    /// For its p99 to count, and the p99 that this is a share of.
+    tail_ns: u64,
+    tail_latency_ns: u64,
 }
 
-/// D2, by the load's own latency.
-pub(crate) fn send_lag(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
-    late(load, lag_limits(&load.latency, limits))
-}
+impl LagLimits {
+    /// D2, per percentile: the median lag must not move the median latency, nor
+    /// one request in ten be later by the generator than by the path. Where nothing was
+    /// answered, only what is always allowed is.
+    pub(crate) fn new(latency: &Histogram, limits: &Thresholds) -> Self {
+        let at = |quantile, share, floor_ns: u64| {
+            let of_latency = latency.value_at(quantile) as f64 * share;
+            floor_ns.max(of_latency as u64)
+        };
+        let tail = |quantile| at(quantile, limits.tail_lag_share, limits.tail_lag_floor_ns);
+        Self {
+            to_count: [
+                (0.50, at(0.50, limits.lag_share, limits.lag_floor_ns)),
+                (0.90, tail(0.90)),
+            ],
+            tail_ns: tail(0.99),
+            tail_latency_ns: latency.value_at(0.99),
+        }
+    }
 
-/// Whether a load was sent later than it may have been.
-pub(crate) fn late(load: &LoadResult, limits: LagLimits) -> Option<GateFailure> {
-    limits.into_iter().find_map(|(quantile, limit_ns)| {
-        let lag_ns = load.generator_lag.value_at(quantile);
-        (lag_ns > limit_ns).then_some(GateFailure::SendLag {
-            quantile,
-            lag_ns,
-            limit_ns,
+    /// Whether a load was sent later than it may have been.
+    pub(crate) fn late(&self, load: &LoadResult) -> Option<GateFailure> {
+        self.to_count.into_iter().find_map(|(quantile, limit_ns)| {
+            let lag_ns = load.generator_lag.value_at(quantile);
+            (lag_ns > limit_ns).then_some(GateFailure::SendLag {
+                quantile,
+                lag_ns,
+                limit_ns,
+            })
         })
-    })
+    }
+
+    /// D2, below what voids a trial: the upper percentiles are the generator's own
+    /// lateness, the median and the costs are not.
+    pub(crate) fn late_tail(&self, load: &LoadResult) -> Option<Warning> {
+        let lag_ns = load.generator_lag.value_at(0.99);
+        (lag_ns > self.tail_ns).then_some(Warning::TailLag {
+            lag_ns,
+            latency_ns: self.tail_latency_ns,
+        })
+    }
+}
+
+/// D2, by the load's own latency, if it has one.
+pub(crate) fn send_lag(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
+    if load.latency.is_empty() {
+        return None;
+    }
+    LagLimits::new(&load.latency, limits).late(load)
 }
 
 /// Which of its own checks the generator fails in a trial of a search: a limit
@@ -319,6 +346,12 @@ mod tests {
             Warning::GeneratorWasTheLimit { lag_ns, .. } if (399_500..400_500).contains(&lag_ns)
         );
         assert!(is_late, "{said:?}");
+        // Where nothing was answered there is nothing to be late for.
+        let unanswered = |load: &mut LoadResult| {
+            load.generator_lag = crate::planted::histogram([400_000; 5000]);
+            load.latency = Histogram::new();
+        };
+        assert_eq!(verdict(unanswered), None);
         let few = |load: &mut LoadResult| load.sent = 4_000;
         let said = verdict(few).unwrap();
         let has_sent_few = matches!(

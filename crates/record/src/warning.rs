@@ -148,7 +148,8 @@ pub enum Warning {
     TailLag {
         /// The generator's lag at p99, nanoseconds.
         lag_ns: u64,
-        /// The latency at p99, nanoseconds.
+        /// The latency at p99 that it is held against, nanoseconds: the baseline's. In runs
+        /// of earlier builds, and beside a neighbour, the trial's own.
         latency_ns: u64,
     },
     /// L-7: the requests did not go out as the Poisson process wanted.

@@ -114,9 +114,9 @@ pub fn text(warning: &Warning) -> String {
             duration(*lag_ns)
         ),
         Warning::TailLag { lag_ns, latency_ns } => format!(
-            "the sender itself was {} late at p99, more than half of the latency of {} there: from \
-             p99 up that is the generator, not the network; use --wait spin, or a machine with \
-             more CPUs",
+            "the sender itself was {} late at p99, more than half of the latency of {} that it is \
+             held against: from p99 up that is the generator, not the network; use --wait spin, or \
+             a machine with more CPUs",
             duration(*lag_ns),
             duration(*latency_ns)
         ),

@@ -170,10 +170,13 @@ impl<'a> Group<'a> {
         took_ns: u64,
         result: Result<CheckedObservation, TrialError>,
     ) -> Trial {
-        let mut warnings = match &result {
-            Ok((seen, _)) => exercise::of(treatment).distrust(seen, self.settings),
-            Err(_) => Vec::new(),
-        };
+        let mut warnings = Vec::new();
+        if let Ok((seen, _)) = &result {
+            let (pair, limits) = (self.pair_of(ends), &self.settings.thresholds);
+            let late_tail = self.lateness.late_tail(treatment, pair, seen, limits);
+            warnings.extend(late_tail);
+            warnings.extend(exercise::of(treatment).distrust(seen, self.settings));
+        }
         let refused = self.refused.get(&self.target.site_of(treatment)).cloned();
         warnings.extend(refused.map(|why| Warning::NoTurns { why }));
         let (status, observation) = self.judged(treatment, ends, result);
@@ -362,9 +365,7 @@ impl<'a> Group<'a> {
         seen: &Observation,
         gates: &[GateFailure],
     ) -> Option<GateFailure> {
-        let pairing = self.plan.pairing.as_ref();
-        let pair = pairing.and_then(|it| it.number(ends));
-        let limits = &self.settings.thresholds;
+        let (pair, limits) = (self.pair_of(ends), &self.settings.thresholds);
         let late = match seen.common.rotation {
             Some(_) => None,
             None => self.lateness.judge(treatment, pair, seen, limits),
@@ -374,6 +375,12 @@ impl<'a> Group<'a> {
             self.lateness.note(treatment, pair, seen, limits);
         }
         late
+    }
+
+    /// The number of these ends in the plan, where it has pairs.
+    fn pair_of(&self, ends: Ends) -> Option<usize> {
+        let pairing = self.plan.pairing.as_ref();
+        pairing.and_then(|it| it.number(ends))
     }
 
     fn judged(

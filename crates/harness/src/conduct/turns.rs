@@ -113,7 +113,9 @@ impl Group<'_> {
             let trial = self.line(slot, treatment, &started);
             self.finished(trial, (treatment, FIRST_TWO), took_ns, result)
         });
-        Turned::Trials(trials.collect())
+        let trials = trials.collect();
+        self.lateness.end_turns();
+        Turned::Trials(trials)
     }
 
     /// Whether senders heard too late that their turns begin, and are told earlier from now
@@ -228,7 +230,7 @@ impl Group<'_> {
     }
 
     fn judge_all(
-        &self,
+        &mut self,
         members: &[TurnMember<'_>],
         results: &mut [TrialResult],
         idle_load: Option<GateFailure>,
@@ -240,7 +242,7 @@ impl Group<'_> {
         });
         let seen: Vec<TurnSeen<'_>> = seen.collect();
         let limits = &self.settings.thresholds;
-        let (mut of_all, of_each) = gate::judge_together(&seen, &self.lateness, limits);
+        let (mut of_all, of_each) = gate::judge_together(&seen, &mut self.lateness, limits);
         of_all.extend(idle_load);
         for (result, own) in results.iter_mut().zip(of_each) {
             if let Ok((_, gates)) = result {

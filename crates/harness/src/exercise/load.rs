@@ -126,11 +126,8 @@ pub(super) fn cpu_in_window(seen: &Seen) -> ProcessCpu {
 }
 
 fn doubts(workload: &Workload, common: &Common, seen: &Seen, limits: &Thresholds) -> Vec<Warning> {
-    let marks = [
-        gate::tail_lag(workload, &seen.load, limits),
-        gate::other_load(common, seen, limits),
-    ];
-    let mut warnings: Vec<Warning> = marks.into_iter().flatten().collect();
+    let other_load = gate::other_load(common, seen, limits);
+    let mut warnings: Vec<Warning> = other_load.into_iter().collect();
     warnings.extend(self_check::warnings(workload, &seen.load, limits));
     // Where others had the machine, that is the reason, and is told already.
     if gate::disturbed(common, seen, limits).is_empty() {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use plumbline_experiment::{Treatment, TreatmentId};
-use plumbline_record::{GateFailure, Histogram, LoadResult, Observation};
+use plumbline_record::{GateFailure, Histogram, LoadResult, Observation, Warning};
 
 use crate::self_check::{self, LagLimits};
 use crate::thresholds::Thresholds;
@@ -20,6 +20,8 @@ pub(crate) struct Lateness {
     allowed: BTreeMap<(TreatmentId, Option<usize>), LagLimits>,
     /// By the last trial of all.
     last: Option<LagLimits>,
+    /// By those that take turns now.
+    in_turns: BTreeMap<TreatmentId, LagLimits>,
 }
 
 impl Lateness {
@@ -34,45 +36,71 @@ impl Lateness {
         limits: &Thresholds,
     ) -> Option<GateFailure> {
         let load = held_load(treatment, seen)?;
+        self.allowed(treatment, pair, load, limits).late(load)
+    }
+
+    /// Whether a trial that counts was sent so late that its p99 does not, by the same
+    /// trial as [`judge`](Self::judge) goes by; beside a neighbour by itself, for whoever
+    /// waits for a CPU is late, and its baseline waits for none.
+    pub(crate) fn late_tail(
+        &self,
+        treatment: &Treatment,
+        pair: Option<usize>,
+        seen: &Observation,
+        limits: &Thresholds,
+    ) -> Option<Warning> {
+        let load = timed_load(treatment, seen)?;
+        let allowed = match is_alone(treatment) {
+            true => self.allowed(treatment, pair, load, limits),
+            false => LagLimits::new(&load.latency, limits),
+        };
+        allowed.late_tail(load)
+    }
+
+    fn allowed(
+        &self,
+        treatment: &Treatment,
+        pair: Option<usize>,
+        load: &LoadResult,
+        limits: &Thresholds,
+    ) -> LagLimits {
         let reference = treatment.baseline.unwrap_or(treatment.id);
-        let allowed = self.allowed.get(&(reference, pair));
-        let own = || self_check::lag_limits(&load.latency, limits);
-        let allowed = allowed.or(self.last.as_ref());
-        self_check::late(load, allowed.copied().unwrap_or_else(own))
+        let allowed = self.in_turns.get(&reference);
+        let allowed = allowed.or_else(|| self.allowed.get(&(reference, pair)));
+        let own = || LagLimits::new(&load.latency, limits);
+        allowed.or(self.last.as_ref()).copied().unwrap_or_else(own)
     }
 
     /// Judges treatments that took turns, by the latency of the baseline of each in the same
     /// turns; where that failed, by what is always allowed. A baseline is held to itself: when
     /// it fails, all are repeated. Whose baseline is in other turns, or had a window of its
-    /// own, is held to what it would be in one too.
+    /// own, is held to what it would be in one too. Until [`end_turns`](Self::end_turns).
     pub(super) fn judge_turns(
-        &self,
+        &mut self,
         members: &[TurnSeen<'_>],
         limits: &Thresholds,
     ) -> Vec<Option<GateFailure>> {
         let nothing = Histogram::new();
         let allowed = |seen: Option<&Observation>| {
             let load = seen.and_then(Observation::load);
-            let latency = load.map_or(&nothing, |it| &it.load.latency);
-            self_check::lag_limits(latency, limits)
+            LagLimits::new(load.map_or(&nothing, |it| &it.load.latency), limits)
         };
         let in_turns = members.iter();
         let in_turns = in_turns.map(|(treatment, seen)| (treatment.id, allowed(*seen)));
-        let in_turns: BTreeMap<TreatmentId, LagLimits> = in_turns.collect();
-        let late = |&(treatment, seen): &TurnSeen<'_>| {
-            let seen = seen?;
-            let reference = treatment.baseline.unwrap_or(treatment.id);
-            match in_turns.get(&reference) {
-                Some(allowed) => self_check::late(held_load(treatment, seen)?, *allowed),
-                None => self.judge(treatment, None, seen, limits),
-            }
-        };
+        self.in_turns = in_turns.collect();
+        let late = |&(treatment, seen): &TurnSeen<'_>| self.judge(treatment, None, seen?, limits);
         members.iter().map(late).collect()
+    }
+
+    /// What comes next has its baseline elsewhere.
+    pub(crate) fn end_turns(&mut self) {
+        self.in_turns.clear();
     }
 
     /// Notes a trial that fails no other gate. Whether it counts is no matter: one that was
     /// later than its predecessor allowed, but not for its own latency, shows that the
-    /// place has become slower, and what comes next is held to that.
+    /// place has become slower, and what comes next is held to that. One without a latency
+    /// shows nothing.
     pub(crate) fn note(
         &mut self,
         treatment: &Treatment,
@@ -80,12 +108,13 @@ impl Lateness {
         seen: &Observation,
         limits: &Thresholds,
     ) {
-        let Some(load) = seen.load().map(|it| &it.load) else {
+        let load = seen.load().map(|it| &it.load);
+        let Some(load) = load.filter(|it| !it.latency.is_empty()) else {
             return;
         };
         let is_held = held_load(treatment, seen).is_some();
         if !is_held || self_check::send_lag(load, limits).is_none() {
-            let allowed = self_check::lag_limits(&load.latency, limits);
+            let allowed = LagLimits::new(&load.latency, limits);
             self.allowed.insert((treatment.id, pair), allowed);
             self.last = Some(allowed);
         }
@@ -95,9 +124,19 @@ impl Lateness {
 /// The load of a trial that has a schedule to keep. Whoever shares CPUs with a neighbour is
 /// late for that, and that is what is asked.
 fn held_load<'a>(treatment: &Treatment, seen: &'a Observation) -> Option<&'a LoadResult> {
+    timed_load(treatment, seen).filter(|_| is_alone(treatment))
+}
+
+/// The load of a trial that has a schedule, and a latency that being late would spoil:
+/// datagrams have none, nor has a load of which nothing was answered.
+fn timed_load<'a>(treatment: &Treatment, seen: &'a Observation) -> Option<&'a LoadResult> {
     treatment.task.load()?.arrival.rate()?;
-    let is_alone = treatment.scene.neighbours.is_none();
-    is_alone.then_some(&seen.load()?.load)
+    let load = &seen.load()?.load;
+    (!load.latency.is_empty()).then_some(load)
+}
+
+fn is_alone(treatment: &Treatment) -> bool {
+    treatment.scene.neighbours.is_none()
 }
 
 #[cfg(test)]
@@ -197,7 +236,8 @@ mod tests {
         let late = |treatment: &Treatment| {
             let seen = trial(60_000, MS);
             let alone = Lateness::default().judge(treatment, None, &seen, &limits);
-            let together = Lateness::default().judge_turns(&[(treatment, Some(&seen))], &limits);
+            let mut lateness = Lateness::default();
+            let together = lateness.judge_turns(&[(treatment, Some(&seen))], &limits);
             assert_eq!(together[0].is_some(), alone.is_some());
             alone.is_some()
         };
@@ -245,19 +285,91 @@ mod tests {
     fn a_baseline_in_other_turns_allows_what_it_allows_itself() {
         let ([host, vxlan], limits) = (both(), Thresholds::default());
         let mut lateness = Lateness::default();
-        let judge = |lateness: &Lateness, treatment, seen| {
+        let judge = |lateness: &mut Lateness, treatment, seen| {
             let found = lateness.judge_turns(&[(treatment, Some(seen))], &limits);
+            lateness.end_turns();
             limit_ns(&found[0])
         };
         // Until it has shown something both are held to themselves.
         let slow = trial(200_000, 9_000);
         for treatment in [&host, &vxlan] {
-            assert_eq!(judge(&lateness, treatment, &slow), None);
+            assert_eq!(judge(&mut lateness, treatment, &slow), None);
         }
         lateness.note(&host, None, &slow, &limits);
-        assert_eq!(judge(&lateness, &vxlan, &slow), None);
+        assert_eq!(judge(&mut lateness, &vxlan, &slow), None);
         let slower = trial(600_000, 30_000);
-        let limit_ns = judge(&lateness, &vxlan, &slower).unwrap();
+        let limit_ns = judge(&mut lateness, &vxlan, &slower).unwrap();
         assert!((19_900..=20_100).contains(&limit_ns), "{limit_ns}");
+    }
+
+    /// A trial of this latency, of which two requests in a hundred were sent half a
+    /// millisecond late.
+    fn late_tail(latency_ns: u64) -> Observation {
+        let mut planted = healthy();
+        planted.load.load.latency = histogram([latency_ns; 5000]);
+        let late = |i| if i < 100 { MS / 2 } else { 300 };
+        planted.load.load.generator_lag = histogram((0..5000).map(late));
+        seen(planted)
+    }
+
+    #[test]
+    fn a_late_tail_costs_the_tail_and_not_the_trial() {
+        let ([host, _], limits) = (both(), Thresholds::default());
+        let lateness = Lateness::default();
+        let late = late_tail(100_000);
+        assert_eq!(lateness.judge(&host, None, &late, &limits), None);
+        let warning = lateness.late_tail(&host, None, &late, &limits);
+        assert!(
+            matches!(
+                warning,
+                Some(Warning::TailLag {
+                    lag_ns: 499_000..=501_000,
+                    latency_ns: 99_000..=101_000,
+                })
+            ),
+            "{warning:?}"
+        );
+        let punctual = trial(100_000, 300);
+        assert_eq!(lateness.late_tail(&host, None, &punctual, &limits), None);
+    }
+
+    #[test]
+    fn a_tail_is_held_to_the_baselines_so_a_fast_network_loses_it_no_sooner_than_a_slow_one() {
+        let (treatments, limits) = (both(), Thresholds::default());
+        let [host, vxlan] = &treatments;
+        let (fast, slow) = (late_tail(100_000), late_tail(2 * MS));
+        let is_late = |lateness: &Lateness, treatment, seen| {
+            let found = lateness.late_tail(treatment, None, seen, &limits);
+            found.is_some()
+        };
+        let mut in_turns = Lateness::default();
+        in_turns.judge_turns(&[(host, Some(&fast)), (vxlan, Some(&slow))], &limits);
+        assert!(is_late(&in_turns, host, &fast) && is_late(&in_turns, vxlan, &slow));
+        // Half a millisecond is little of 2 ms, whoever needs less.
+        in_turns.judge_turns(&[(host, Some(&slow)), (vxlan, Some(&fast))], &limits);
+        assert!(!is_late(&in_turns, host, &slow) && !is_late(&in_turns, vxlan, &fast));
+        // In windows of their own, by the last one of the baseline.
+        let mut apart = Lateness::default();
+        apart.note(host, None, &fast, &limits);
+        assert!(is_late(&apart, vxlan, &slow));
+    }
+
+    #[test]
+    fn where_nothing_was_answered_there_is_no_latency_to_be_a_share_of() {
+        let ([host, vxlan], limits) = (both(), Thresholds::default());
+        let mut planted = healthy();
+        planted.load.load.latency = Histogram::new();
+        planted.load.load.generator_lag = histogram([MS; 5000]);
+        let datagrams = seen(planted);
+        let mut lateness = Lateness::default();
+        assert_eq!(lateness.judge(&host, None, &datagrams, &limits), None);
+        assert_eq!(lateness.late_tail(&host, None, &datagrams, &limits), None);
+        let members = [(&host, Some(&datagrams))];
+        assert_eq!(lateness.judge_turns(&members, &limits), [None]);
+        lateness.end_turns();
+        // Nor does it say anything of what comes next.
+        lateness.note(&host, None, &datagrams, &limits);
+        let slow = trial(600_000, 20_000);
+        assert_eq!(lateness.judge(&vxlan, None, &slow, &limits), None);
     }
 }
