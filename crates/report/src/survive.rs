@@ -97,20 +97,7 @@ pub(crate) fn sentences(summary: &Summary, section: &Section) -> Vec<String> {
     let sentence = |(treatment, of): (&TreatmentSummary, &SurviveSummary)| {
         let label = describe::clean(&treatment.treatment.label);
         let took = spread(of.command, number::duration);
-        let again = match of.repetitions - of.unwell {
-            0 => "in no repetition was traffic well again at the end".to_owned(),
-            _ if of.unwell == 0 && of.longest_again_ns == 0.0 => {
-                "no gap was longer than those before it had begun".to_owned()
-            }
-            well => {
-                let after = spread(of.well_again, number::duration);
-                let some = match of.unwell {
-                    0 => String::new(),
-                    _ => format!(", in {well} of {} repetitions", of.repetitions),
-                };
-                format!("traffic was well again {after} after it had begun{some}")
-            }
-        };
+        let again = again(of);
         let policy = of.forbidden.as_ref();
         let policy = policy.map_or_else(String::new, |it| let_through(it, of.repetitions));
         let pods = treatment.launch.as_ref().map(launch::beside_a_command);
@@ -119,6 +106,42 @@ pub(crate) fn sentences(summary: &Summary, section: &Section) -> Vec<String> {
     };
     let all = survived(summary, section).into_iter();
     all.map(sentence).collect()
+}
+
+/// When traffic was well again. Where it was never unwell in most of the repetitions in which it
+/// was so at the end, there is no usual time.
+fn again(of: &SurviveSummary) -> String {
+    const NO_GAP: &str = "no gap was longer than those before it had begun";
+    let well = of.repetitions - of.unwell;
+    if well == 0 {
+        return "in no repetition was traffic well again at the end".to_owned();
+    }
+    if of.always_well == of.repetitions {
+        return NO_GAP.to_owned();
+    }
+    if 2 * of.always_well <= well {
+        let after = spread(of.well_again, number::duration);
+        let some = match of.unwell {
+            0 => String::new(),
+            _ => format!(", in {well} of {} repetitions", of.repetitions),
+        };
+        return format!("traffic was well again {after} after it had begun{some}");
+    }
+    let mut parts = vec![format!(
+        "in {} of {} repetitions {NO_GAP}",
+        of.always_well, of.repetitions
+    )];
+    if well > of.always_well {
+        let longest = number::duration(of.longest_again_ns);
+        let others = well - of.always_well;
+        parts.push(format!(
+            "in {others} traffic was well again within {longest} of its beginning"
+        ));
+    }
+    if of.unwell > 0 {
+        parts.push(format!("in {} traffic was not well at the end", of.unwell));
+    }
+    parts.join(", ")
 }
 
 /// `; of 4000 connections that the policy forbids 12 got through, for 12 ms (10 to 14) of a

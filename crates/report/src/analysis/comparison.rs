@@ -164,12 +164,12 @@ pub(crate) fn log_ratios(
         .iter()
         .filter_map(|one| {
             let found = theirs.binary_search_by_key(&one.block, |one| one.block);
-            Some((one, theirs[found.ok()?].value))
+            Some((one, theirs[found.ok()?].in_ratios()))
         })
         .collect();
     let cell = |(ours, theirs): &(&TrialValue, f64)| {
         let block = ours.block as usize / plan.pairs();
-        Some((block, log_ratio(ours.value, *theirs)?))
+        Some((block, log_ratio(ours.in_ratios(), *theirs)?))
     };
     let cells: Vec<(usize, f64)> = both.iter().filter_map(cell).collect();
     let of_blocks = replicate::of_blocks(plan.blocks.len(), &cells);

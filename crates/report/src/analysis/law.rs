@@ -311,12 +311,12 @@ impl LawSource<'_> {
         })
     }
 
-    /// The metric's numbers by block and pair.
+    /// The numbers that ratios are made of, by block and pair: flat is a share of the cost.
     fn by_cell(&self, of: &TreatmentSummary) -> Vec<Option<f64>> {
         let mut cells = vec![None; self.plan.blocks.len() * self.plan.pairs()];
         for one in of.values_of(self.metric.name()) {
             if let Some(cell) = cells.get_mut(one.block as usize) {
-                *cell = Some(one.value);
+                *cell = Some(one.in_ratios());
             }
         }
         cells

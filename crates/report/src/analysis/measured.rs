@@ -35,6 +35,15 @@ pub struct TrialValue {
     pub block: u32,
     /// The number, in the metric's unit.
     pub value: f64,
+    /// The least that the trial can tell from none; 0 where any number has a ratio.
+    pub least: f64,
+}
+
+impl TrialValue {
+    /// The number that ratios are made of.
+    pub(crate) fn in_ratios(&self) -> f64 {
+        self.value.max(self.least)
+    }
 }
 
 /// A value far from the rest of its treatment.
@@ -59,8 +68,11 @@ impl Measured {
             if is_of_the_sender(metric, trial) {
                 return None;
             }
-            let value = metric.of_trial(task, observation)?;
-            Some(TrialValue { block, value })
+            Some(TrialValue {
+                block,
+                value: metric.of_trial(task, observation)?,
+                least: metric.least(observation),
+            })
         };
         let values: Vec<TrialValue> = ledger.kept(id).filter_map(value).collect();
         let kept = ledger.kept(id).map(|(_, trial, seen)| (trial, seen));
@@ -72,6 +84,13 @@ impl Measured {
                 .flatten(),
             values,
         }
+    }
+
+    /// The median of its numbers, also where it is not shown.
+    pub(crate) fn median(&self) -> Option<f64> {
+        let numbers = self.values.iter().map(|one| one.value);
+        let runs = median_of_runs(&numbers.collect::<Vec<_>>(), LEVEL)?;
+        Some(runs.median)
     }
 
     /// The value that a share of the trials does not exceed: the smallest of which that is

@@ -73,6 +73,14 @@ pub enum Value {
     Tail(f64),
     /// Something else; `None` when nothing was measured.
     Of(fn(&Task, &Observation) -> Option<f64>),
+    /// A length of time that may be none, and the least that a trial can tell from none: ratios
+    /// are made of no less, for none has no ratio.
+    MayBeNone {
+        /// What was measured.
+        of: fn(&Observation) -> Option<f64>,
+        /// The least.
+        least: fn(&Observation) -> Option<f64>,
+    },
 }
 
 /// How finely a metric can be resolved.
@@ -106,6 +114,15 @@ impl Metric {
             Value::Median => at(0.5),
             Value::Tail(quantile) => at(quantile),
             Value::Of(value) => value(task, observation),
+            Value::MayBeNone { of, .. } => of(observation),
+        }
+    }
+
+    /// The least that a trial can tell from none; 0 where any number has a ratio.
+    pub(crate) fn least(&self, observation: &Observation) -> f64 {
+        match self.value {
+            Value::MayBeNone { least, .. } => least(observation).unwrap_or_default(),
+            Value::Median | Value::Tail(_) | Value::Of(_) => 0.0,
         }
     }
 
@@ -113,7 +130,7 @@ impl Metric {
     pub(crate) fn tail(&self) -> Option<f64> {
         match self.value {
             Value::Tail(quantile) => Some(quantile),
-            Value::Median | Value::Of(_) => None,
+            Value::Median | Value::Of(_) | Value::MayBeNone { .. } => None,
         }
     }
 }

@@ -23,7 +23,9 @@ pub struct SurviveSummary {
     pub well_again: Option<MedianOfRuns>,
     /// The longest of them, nanoseconds.
     pub longest_again_ns: f64,
-    /// Repetitions in which it was not.
+    /// Repetitions in which it was never unwell.
+    pub always_well: usize,
+    /// Repetitions in which it was not well at the end.
     pub unwell: usize,
     /// The repetition that half of all were no worse than, by the longest gap of any kind.
     pub middle: NotedRepetition,
@@ -107,6 +109,7 @@ impl SurviveSummary {
                 .collect(),
             forbidden: ForbiddenSummary::new(&all),
             command: median_of_runs(&took.collect::<Vec<_>>(), LEVEL),
+            always_well: well.iter().filter(|ns| **ns == 0.0).count(),
             unwell: all.len() - well.len(),
             well_again: median_of_runs(&well, LEVEL),
             longest_again_ns: well.iter().copied().fold(0.0, f64::max),
@@ -159,19 +162,20 @@ fn longest(seen: &SurviveObservation) -> u64 {
     gaps.max().unwrap_or_default()
 }
 
-/// The longest gap of one kind, nanoseconds: no shorter than what a trial can tell from
-/// none, for that has no ratio.
+/// The longest gap of one kind, nanoseconds.
 pub(crate) fn gap_ns(observation: &Observation, kind: FlowKind) -> Option<f64> {
-    let seen = observation.survive()?;
-    let least_ns = seen.flow(kind)?.gap_ns;
-    Some(seen.longest_gap_ns(kind)?.max(least_ns) as f64)
+    Some(observation.survive()?.longest_gap_ns(kind)? as f64)
 }
 
 /// From the beginning of the command until traffic was well again; where it was not at the end,
 /// as long as that was waited for.
 pub(crate) fn well_again_ns(observation: &Observation) -> Option<f64> {
-    let seen = observation.survive()?;
-    let least_ns = seen.flows.first()?.gap_ns;
+    let seen = observation.survive().filter(|it| !it.flows.is_empty())?;
     let waited_ns = seen.last_ns().saturating_sub(seen.begun_ns);
-    Some(seen.well_again_ns().unwrap_or(waited_ns).max(least_ns) as f64)
+    Some(seen.well_again_ns().unwrap_or(waited_ns) as f64)
+}
+
+/// The least that a trial can tell from none: the gap between two requests.
+pub(crate) fn least_ns(observation: &Observation) -> Option<f64> {
+    Some(observation.survive()?.flows.first()?.gap_ns as f64)
 }

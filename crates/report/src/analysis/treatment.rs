@@ -113,9 +113,10 @@ impl TreatmentSummary {
         self.measured(name).map_or(&[], |one| &one.values)
     }
 
-    /// The median of a metric's numbers, also where it is not shown.
+    /// The median of the numbers that ratios are made of, also where it is not shown.
     pub(crate) fn median_of(&self, metric: &Metric) -> Option<f64> {
-        let values = self.values_of(metric.name()).iter().map(|one| one.value);
+        let values = self.values_of(metric.name()).iter();
+        let values = values.map(TrialValue::in_ratios);
         let runs = median_of_runs(&values.collect::<Vec<_>>(), LEVEL)?;
         (runs.median > 0.0).then_some(runs.median)
     }

@@ -218,8 +218,8 @@ fn by_block(
     let values = of.values_of(metric.name()).iter();
     let values = values.filter(|_| of.shows(metric));
     let cells: Vec<(usize, f64)> = values
-        .filter(|one| one.value > 0.0)
-        .map(|one| (one.block as usize / run.plan.pairs(), one.value.ln()))
+        .filter(|one| one.in_ratios() > 0.0)
+        .map(|one| (one.block as usize / run.plan.pairs(), one.in_ratios().ln()))
         .collect();
     replicate::of_blocks(run.plan.blocks.len(), &cells)
 }

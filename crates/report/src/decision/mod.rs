@@ -148,8 +148,8 @@ impl DecidedLimit {
                 && label(one).task.name() == check.workload
         });
         let value = |id: TreatmentId, of: &Comparison| {
-            let median = summary.treatments[id].median_of(of.metric)?;
-            Some(describe::value(of.metric, median))
+            let measured = summary.treatments[id].measured(of.metric.name())?;
+            Some(describe::value(of.metric, measured.median()?))
         };
         let effect = concerned.and_then(|one| one.effect);
         let is_open = check.outcome == LimitOutcome::Undecided;

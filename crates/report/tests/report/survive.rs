@@ -138,22 +138,85 @@ fn a_trial_without_a_gap_counts_as_what_it_can_tell() {
     }
     let summary = Summary::new(&run, &trials);
     let gaps = summary.treatments[0].values_of("gap_new");
-    assert!(gaps.iter().all(|it| it.value == MS as f64), "{gaps:?}");
+    assert!(gaps.iter().all(|it| it.value == 0.0), "{gaps:?}");
     let survive = summary.treatments[0].survive.as_ref().unwrap();
     assert_eq!(survive.flows[1].longest_ns, 0);
+    // Of 400 to 418 ms to the 1 ms between two requests.
+    let ratio = summary.comparison(1, "gap_new").unwrap().effect.unwrap();
+    assert!((399.0..417.0).contains(&ratio.ratio_minus_one), "{ratio:?}");
+}
+
+/// Answers all requests of a trial in time.
+fn undisturbed(trial: &mut Trial) {
+    let observation = trial.observation.as_mut().unwrap();
+    if let What::Survive(seen) = &mut observation.what {
+        let all = seen.flows.iter_mut().flat_map(|it| &mut it.spells);
+        all.for_each(|it| it.outcome = RequestOutcome::InTime);
+    }
+}
+
+#[test]
+fn no_gap_is_none_in_every_figure() {
+    let (run, mut trials) = run();
+    let of_first = trials.iter_mut().filter(|it| it.treatment == 0);
+    of_first.for_each(undisturbed);
+    let summary = Summary::new(&run, &trials);
+    let wide = Style {
+        colour: false,
+        width: 160,
+    };
+    let terminal = terminal::render(&summary, wide);
+    let row = terminal.lines().find(|it| it.starts_with("host "));
+    let cells: Vec<&str> = row.unwrap().split_whitespace().skip(1).collect();
+    assert_eq!(cells, ["0", "0", "0"], "{terminal}");
+    let csv = csv::render(&summary);
+    for metric in ["gap_standing", "gap_new", "gap_datagram", "well_again"] {
+        let none = format!(",{metric}_ns,0,0,0,");
+        assert_eq!(csv.matches(&none).count(), 1, "{metric}: {csv}");
+    }
+    let report = documented::read(&json::render(&summary));
+    assert_eq!(
+        report["answers"][0],
+        "host is the baseline: longest gap of standing connections 0"
+    );
+    for text in [&terminal, &markdown::render(&summary)] {
+        assert!(!text.contains("1.00 ms"), "{text}");
+    }
+}
+
+#[test]
+fn what_is_seldom_unwell_is_told_by_how_often() {
+    let (run, mut trials) = run();
+    for trial in &mut trials {
+        let observation = trial.observation.as_mut().unwrap();
+        match (trial.treatment, trial.block) {
+            (0, 3) | (1, 3 | 4) => (),
+            (1, 5) => {
+                if let What::Survive(seen) = &mut observation.what {
+                    seen.flows[2].spells.truncate(2);
+                }
+            }
+            _ => undisturbed(trial),
+        }
+    }
+    let page = html::render(&Summary::new(&run, &trials), &run, &trials);
+    let page = page.replace('\u{a0}', " ");
+    for said in [
+        "host: the command took 300 ms (300 ms to 300 ms), and in 9 of 10 repetitions no gap was \
+         longer than those before it had begun, in 1 traffic was well again within 213 ms of its \
+         beginning;",
+        "and in 7 of 10 repetitions no gap was longer than those before it had begun, in 2 traffic \
+         was well again within 418 ms of its beginning, in 1 traffic was not well at the end;",
+    ] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
 }
 
 /// Neither does it say that traffic was well again after no time.
 #[test]
 fn a_command_that_does_nothing_is_told_as_that() {
     let (run, mut trials) = run();
-    for trial in &mut trials {
-        let observation = trial.observation.as_mut().unwrap();
-        if let What::Survive(seen) = &mut observation.what {
-            let all = seen.flows.iter_mut().flat_map(|it| &mut it.spells);
-            all.for_each(|it| it.outcome = RequestOutcome::InTime);
-        }
-    }
+    trials.iter_mut().for_each(undisturbed);
     let page = html::render(&Summary::new(&run, &trials), &run, &trials);
     assert!(page.contains("no gap was longer than those before it had begun"));
 }
