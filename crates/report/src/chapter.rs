@@ -29,7 +29,7 @@ pub(crate) enum Pictured<'a> {
 pub(crate) enum Piece<'a> {
     /// A paragraph, which the terminal leaves out.
     Text(String),
-    /// Sentences, and how many of them the terminal shows.
+    /// Sentences, what matters most first, and how many of them the terminal shows.
     List(Vec<String>, usize),
     Table {
         title: String,

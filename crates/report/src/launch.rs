@@ -107,7 +107,7 @@ pub(crate) fn steps(
     })
 }
 
-/// The slowest pod of each treatment, and where its time went.
+/// The slowest pod of each treatment, the dearest first, and where its time went.
 pub(crate) fn tails(summary: &Summary, section: &Section) -> Vec<String> {
     let tail = |(treatment, of): (&TreatmentSummary, &LaunchSummary)| {
         let slowest = of.slowest.as_ref()?;
@@ -121,7 +121,7 @@ pub(crate) fn tails(summary: &Summary, section: &Section) -> Vec<String> {
         ))
     };
     let launched = launched(summary, section).into_iter();
-    launched.filter_map(tail).collect()
+    launched.rev().filter_map(tail).collect()
 }
 
 /// `the slowest pod, number 37 in block 3, had its network after 812 ms; its longest stretch was

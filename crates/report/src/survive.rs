@@ -92,7 +92,7 @@ pub(crate) fn in_words(kind: FlowKind) -> &'static str {
 }
 
 /// `vxlan: the command took 309 ms (308 to 312), and traffic was well again 310 ms (309 to 313)
-/// after it had begun`.
+/// after it had begun`; the dearest first.
 pub(crate) fn sentences(summary: &Summary, section: &Section) -> Vec<String> {
     let sentence = |(treatment, of): (&TreatmentSummary, &SurviveSummary)| {
         let label = describe::clean(&treatment.treatment.label);
@@ -105,7 +105,7 @@ pub(crate) fn sentences(summary: &Summary, section: &Section) -> Vec<String> {
         format!("{label}: the command took {took}, and {again}{policy}{pods}")
     };
     let all = survived(summary, section).into_iter();
-    all.map(sentence).collect()
+    all.rev().map(sentence).collect()
 }
 
 /// When traffic was well again. Where it was never unwell in most of the repetitions in which it

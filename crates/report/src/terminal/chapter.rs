@@ -10,27 +10,44 @@ use crate::figures::Table;
 use crate::number;
 
 pub(super) fn render(summary: &Summary, style: Style) -> String {
-    let chapter = |chapter: &Chapter<'_>| {
+    let mut out = String::new();
+    let mut left_out: Vec<String> = Vec::new();
+    for chapter in chapters(summary) {
         let pieces = chapter.pieces.iter();
         let shown: String = pieces.map(|one| piece(summary, one, style)).collect();
-        if shown.is_empty() {
-            return shown;
+        match chapter.pictured {
+            Pictured::Laws(_) if shown.is_empty() => left_out.push(chapter.title),
+            _ if shown.is_empty() => (),
+            _ => out += &with_title(&chapter, &shown, style),
         }
-        let title = style.lines(Tint::Heading, &chapter.title);
-        // What a workload is stands below the first table.
-        let about = match chapter.pictured {
-            Pictured::Section(..) => String::new(),
-            _ => style.lines(Tint::Faint, &chapter.about),
-        };
-        format!("{title}{about}{shown}\n")
+    }
+    if !left_out.is_empty() {
+        let titles = format!("In the page: {}", left_out.join("; "));
+        out += &style.lines(Tint::Faint, &titles);
+        out.push('\n');
+    }
+    out
+}
+
+fn with_title(chapter: &Chapter<'_>, shown: &str, style: Style) -> String {
+    let title = style.lines(Tint::Heading, &chapter.title);
+    // What a workload is stands below the first table.
+    let about = match chapter.pictured {
+        Pictured::Section(..) => String::new(),
+        _ => style.lines(Tint::Faint, &chapter.about),
     };
-    chapters(summary).iter().map(chapter).collect()
+    format!("{title}{about}{shown}\n")
 }
 
 fn piece(summary: &Summary, piece: &Piece<'_>, style: Style) -> String {
     let lines = |lines: &[String], most: usize| -> String {
-        let lines = lines.iter().take(most);
-        lines.map(|one| style.lines(Tint::Plain, one)).collect()
+        let shown = lines.iter().take(most);
+        let shown: String = shown.map(|one| style.lines(Tint::Plain, one)).collect();
+        match lines.len().saturating_sub(most) {
+            0 => shown,
+            _ if most == 0 => shown,
+            more => shown + &style.lines(Tint::Faint, &format!("{more} more in the page")),
+        }
     };
     match piece {
         Piece::Text(_) | Piece::Details { .. } => String::new(),

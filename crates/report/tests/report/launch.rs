@@ -50,9 +50,15 @@ fn pod(attach_ns: u64) -> PodLaunch {
 /// and the second network takes twice as long. In each block it takes 1 ms longer than in
 /// the one before.
 fn run() -> (Run, Vec<Trial>) {
+    run_of(&["routed", "cni:ptp"])
+}
+
+/// The same on any networks, of which the n-th takes n times as long.
+fn run_of(networks: &[&'static str]) -> (Run, Vec<Trial>) {
+    let networks: Vec<Network> = networks.iter().copied().map(Network::same).collect();
     let fake = Fake {
         workloads: vec![fake::rr()],
-        ..Fake::new(&[Network::same("routed"), Network::same("cni:ptp")])
+        ..Fake::new(&networks)
     };
     let (mut run, mut trials) = fake.run();
     for treatment in &mut run.plan.treatments {
@@ -213,6 +219,23 @@ fn every_format_tells_of_pods() {
         assert!(text.contains("up p50"), "{text}");
         assert!(text.contains("number 100 in block 10"), "{text}");
     }
+}
+
+/// A terminal has room for few, and the dearest are what a reader looks for.
+#[test]
+fn the_dearest_networks_are_not_left_out() {
+    let (run, trials) = run_of(&["routed", "bridge", "host-gw", "vxlan", "cni:ptp"]);
+    let summary = Summary::new(&run, &trials);
+    let text = terminal::render(&summary, Style::default());
+    let (_, told) = text.split_once("Until the network is up").expect("a table");
+    let slowest = told.lines().filter(|it| it.contains(": the slowest pod"));
+    let labels = slowest.map(|it| it.split(": ").next().unwrap());
+    let labels: Vec<&str> = labels.collect();
+    assert_eq!(labels, ["cni:ptp", "vxlan", "host-gw"], "{text}");
+    assert!(told.contains("\n2 more in the page\n"), "{text}");
+    let page = markdown::render(&summary);
+    assert_eq!(page.matches(": the slowest pod").count(), 5, "{page}");
+    assert!(!page.contains("more in the page"), "{page}");
 }
 
 #[test]

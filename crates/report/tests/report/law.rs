@@ -1,13 +1,13 @@
 //! What each further one of a factor costs, in runs where it is known.
 
-use plumbline_experiment::{Neighbours, Scene, ServicePosition, ServiceProxy, Services};
+use plumbline_experiment::{Neighbours, Scene, ServicePosition, ServiceProxy, Services, Workload};
 use plumbline_report::analysis::{Law, LawShape};
 use plumbline_report::{Summary, html, json, markdown, terminal};
 use plumbline_stats::verdict::Verdict;
 
 use crate::documented;
 use crate::fake::growing::{self, HOST, growing};
-use crate::fake::opening;
+use crate::fake::{opening, rr};
 
 const LEVELS: [u64; 4] = [0, 2_000, 8_000, 32_000];
 
@@ -53,6 +53,32 @@ fn levels_of_one_network_make_one_law_although_they_are_in_its_word() {
             .iter()
             .all(|one| one.metric.name() != "throughput")
     );
+}
+
+/// A terminal tells the laws of two workloads, and of which others there are some.
+#[test]
+fn workloads_whose_laws_are_left_out_are_named() {
+    let workloads = ["rr", "crr", "http", "slow"].map(|name| Workload {
+        name: name.to_owned(),
+        ..rr()
+    });
+    let scene = |count| Scene {
+        services: Services {
+            count,
+            ..Services::default()
+        },
+        ..Scene::of("routed")
+    };
+    let scenes = [10, 100, 1_000].map(|count| (scene(count), HOST));
+    let (run, trials) = growing::dressed(10, &scenes, &workloads);
+    let text = terminal::render(&Summary::new(&run, &trials), terminal::Style::default());
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (name, is_left_out) in [("rr", false), ("crr", false), ("http", true), ("slow", true)] {
+        let title = format!("What each service costs under {name}");
+        assert_eq!(words.matches(&title).count(), 1, "{text}");
+        let (_, rest) = words.split_once("In the page: ").expect("what is left out");
+        assert_eq!(rest.contains(&title), is_left_out, "{name}: {text}");
+    }
 }
 
 #[test]
