@@ -133,9 +133,7 @@ fn gather(
 
 /// Which of both may cost more than is seen. On one network both hide the same.
 fn may_hide(metric: &Metric, both: [&TreatmentSummary; 2], target: &str) -> [bool; 2] {
-    let found = both.map(|one| {
-        metric.quantity == Quantity::Processes && cost::may_hide(&one.treatment, target)
-    });
+    let found = both.map(|one| cost::may_hide(metric, &one.treatment, target));
     let [ours, theirs] = both.map(|one| &one.treatment.scene);
     let is_same = ours.network == theirs.network && ours.variant == theirs.variant;
     match found {

@@ -6,6 +6,7 @@ use plumbline_stats::order::MedianOfRuns;
 
 use serde::Serialize;
 
+use super::metric::{Metric, Quantity};
 use super::rates::{self, over_trials};
 use super::unit::Unit;
 
@@ -111,15 +112,15 @@ pub(crate) fn process_cpu_per_unit(task: &Task, observation: &Observation) -> Op
     per_unit(ours_ns + common.ksoftirqd_ns? as f64, task, seen)
 }
 
-/// Whether a network may have processes of its own that nobody sees: which these are only a
-/// lab knows. Between the nodes' own networks there are none.
-pub(crate) fn may_hide(treatment: &Treatment, target: &str) -> bool {
+/// Whether a network may have processes of its own that nobody sees, where those count: which
+/// these are only a lab knows. Between the nodes' own networks there are none.
+pub(crate) fn may_hide(metric: &Metric, treatment: &Treatment, target: &str) -> bool {
     let scene = &treatment.scene;
     let way = match scene.path.is_empty() {
         true => &scene.network,
         false => &scene.path,
     };
-    target != "lab" && way != "host"
+    metric.quantity == Quantity::Processes && target != "lab" && way != "host"
 }
 
 /// busy − idle share × capacity, summed over machines (N-10), less what the

@@ -56,6 +56,7 @@ pub use treatment::TreatmentSummary;
 pub use unit::Unit;
 
 pub(crate) use comparison::log_ratios;
+pub(crate) use cost::may_hide;
 pub(crate) use effect::{Unjudged, judge};
 pub(crate) use ledger::{part_of, unenforced};
 pub(crate) use level::alpha;

@@ -19,7 +19,7 @@ use plumbline_stats::replicate;
 
 use crate::analysis::{
     ALPHA, Effect, Metric, Summary, TreatmentSummary, Unjudged, alpha, judge, log_ratios, margin,
-    metrics_of, resolution,
+    may_hide, metrics_of, resolution,
 };
 
 /// Why runs cannot be compared.
@@ -153,6 +153,12 @@ fn changes_of(run: usize, first: Read<'_>, later: Read<'_>) -> Vec<(Change, Unju
         };
         let baseline = shared_baseline((first.1, before), (later.1, treatment));
         let both = |metric: &Metric| first.1.records(metric) && later.1.records(metric);
+        // What is not seen may have changed either way, on any network that takes part.
+        let hides = |metric: &Metric| {
+            let concerned = [Some(treatment), baseline.map(|both| both.1)];
+            let mut concerned = concerned.into_iter().flatten();
+            concerned.any(|one| may_hide(metric, &one.treatment, &later.1.target))
+        };
         let metrics = metrics_of(&treatment.treatment.task);
         for (metric, role) in metrics.filter(|(metric, _)| both(metric)) {
             let was = by_block(first, before, baseline.map(|both| both.0), metric);
@@ -168,8 +174,7 @@ fn changes_of(run: usize, first: Read<'_>, later: Read<'_>) -> Vec<(Change, Unju
                     .map(|(was, is)| Some(is - was))
                     .collect(),
                 baseline: before.median_of(metric),
-                // In both runs the same.
-                may_hide: [false; 2],
+                may_hide: [hides(metric); 2],
                 margin,
                 resolution: baseline
                     .iter()

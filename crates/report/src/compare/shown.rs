@@ -4,6 +4,7 @@
 #![allow(non_camel_case_types)]
 
 use plumbline_record::Warning;
+use plumbline_stats::verdict::Verdict;
 use serde::Serialize;
 
 use super::{Change, Compared, LimitCheck, LimitOutcome};
@@ -83,11 +84,15 @@ fn change_text(change: &Change) -> String {
         text += &format!(" (95{}% interval {interval})", number::NO_BREAK_SPACE);
     }
     match effect.verdict {
+        Some(Verdict::Undecided) if effect.is_partly_seen() => {
+            text += &format!(", undecided: {}", describe::UNSEEN);
+        }
         Some(verdict) => text += &format!(", {verdict}"),
         None if effect.interval.is_none() => text += ", too few blocks to judge",
         None => text += ", no verdict without a baseline in both runs",
     }
-    if let Some(smallest) = effect.smallest.filter(|_| effect.verdict.is_some()) {
+    let is_judged = effect.verdict.is_some() && !effect.is_partly_seen();
+    if let Some(smallest) = effect.smallest.filter(|_| is_judged) {
         let smallest = describe::margin(&effect, smallest);
         text += &format!("; {smallest} would have been seen");
     }

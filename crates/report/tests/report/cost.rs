@@ -1,7 +1,7 @@
 //! CPU and packets: what is counted, over which time, and how finely.
 
 use plumbline_record::{RotationRecord, Run, Trial};
-use plumbline_report::compare::{LimitOutcome, check_limits};
+use plumbline_report::compare::{LimitOutcome, check_limits, compare, render};
 use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, markdown, terminal};
 use plumbline_stats::verdict::Verdict;
@@ -281,6 +281,42 @@ fn nothing_is_worse_than_a_baseline_that_may_hide_processes() {
     // The last is another path through the same network.
     use Verdict::{Undecided, Worse};
     assert_eq!([1, 2, 3].map(verdict), [Undecided, Undecided, Worse]);
+}
+
+/// What is not seen of a network may be what an upgrade of its daemon changed.
+#[test]
+fn between_runs_nothing_is_decided_by_processes_of_which_some_are_not_seen() {
+    let run_with = |cpu: f64, target: &str| {
+        let mut run = in_clusters(&[("a/host", 1.0), ("a/pod", cpu), ("b/host", cpu)]);
+        run.0.provenance.target = target.to_owned();
+        run
+    };
+    let verdicts = |cpu: f64, target: &str| {
+        let runs = [run_with(1.2, target), run_with(cpu, target)];
+        let compared = compare(&runs, false).unwrap();
+        let text = render(&compared, Style::default());
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let verdict = |label: &str, metric: &str| {
+            let mut changes = compared.changes.iter();
+            let found = changes.find(|it| it.label == label && it.metric.name() == metric);
+            found.unwrap().effect.unwrap().verdict.unwrap()
+        };
+        let processes = "process_cpu_per_request";
+        let found = [
+            verdict("a/pod", processes),
+            verdict("b/host", processes),
+            verdict("a/pod", "cpu_per_request"),
+        ];
+        let said = "undecided: what the network’s own processes use is not seen here run 2";
+        (found, text.contains(said))
+    };
+    use Verdict::{Better, Equivalent, Undecided, Worse};
+    for (cpu, seen) in [(0.9, Better), (1.2, Equivalent), (1.5, Worse)] {
+        let (found, is_said) = verdicts(cpu, "kubernetes");
+        assert_eq!((found, is_said), ([Undecided, seen, seen], true), "{cpu}");
+        let (found, is_said) = verdicts(cpu, "lab");
+        assert_eq!((found, is_said), ([seen; 3], false), "{cpu}");
+    }
 }
 
 #[test]
