@@ -4,8 +4,8 @@ use plumbline_experiment::{FACTORS, Factor};
 use plumbline_stats::verdict::Verdict;
 
 use crate::analysis::{Law, LawShape, Quantity, Summary};
-use crate::sentence::join;
-use crate::{describe, law, number, overview};
+use crate::sentence::{self, Subject, join};
+use crate::{describe, launch, law, number, overview, survive};
 
 /// Laws that are told one by one, the dearest first; the chapters tell all.
 const MOST_LAWS: usize = 3;
@@ -13,9 +13,46 @@ const MOST_LAWS: usize = 3;
 const MOST_CROSSINGS: usize = 2;
 
 /// What a run found: what each further one of a factor costs, where that is all that was
-/// varied, or else all networks against their baseline. `None` when nothing is compared.
+/// varied, or else all networks against their baseline, or where nothing is compared what was
+/// seen. `None` without a result.
 pub(crate) fn answer(summary: &Summary) -> Option<String> {
-    of_laws(summary).or_else(|| overview::answer(summary))
+    of_laws(summary)
+        .or_else(|| overview::answer(summary))
+        .or_else(|| seen(summary))
+}
+
+/// What the first network showed where nothing is compared, and of how many more there is
+/// something to read: what its traffic survived, or else its figures, and of pods the slowest.
+fn seen(summary: &Summary) -> Option<String> {
+    if !summary.comparisons.is_empty() || !summary.has_results() {
+        return None;
+    }
+    let mut tails = Vec::new();
+    let mut told = Vec::new();
+    for section in &summary.sections {
+        let task = summary.treatments[section.baseline].treatment.task.name();
+        let under = match summary.sections.len() {
+            1 => String::new(),
+            _ => format!("Under {}, ", describe::clean(task)),
+        };
+        let survived = survive::sentences(summary, section).into_iter();
+        told.extend(survived.map(|it| format!("{under}{it}")));
+        tails.extend(launch::tails(summary, section));
+    }
+    if told.is_empty() {
+        let sentences = sentence::sentences(summary).into_iter();
+        let baselines = sentences.filter(|it| it.subject == Subject::Baseline);
+        told.extend(baselines.map(|it| it.to_string()));
+        let slowest = tails.into_iter().next().map(|it| format!("; {it}"));
+        if let Some(first) = told.first_mut() {
+            *first += &slowest.unwrap_or_default();
+        }
+    }
+    let (first, others) = told.split_first()?;
+    Some(match others.len() {
+        0 => first.clone(),
+        more => format!("{first}; {more} more below"),
+    })
 }
 
 /// One workload, and when it is that its requests pay.

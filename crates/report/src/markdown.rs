@@ -21,7 +21,10 @@ pub fn render(summary: &Summary) -> String {
     if summary.has_results() {
         let overview = overview::table(summary);
         let legend = escape(&overview::legend(summary));
-        out += &format!("{}\n{legend}\n\n", table(&overview));
+        out += &format!("{}\n", table(&overview));
+        if !legend.is_empty() {
+            out += &format!("{legend}\n\n");
+        }
     }
     for cluster in &summary.clusters {
         out += &format!("{}\n\n", escape(&describe::cluster(cluster)));

@@ -206,12 +206,13 @@ pub(crate) fn table(summary: &Summary) -> Table {
     }
 }
 
-/// What the signs of the table mean, a title that does not say it itself, and what variants
-/// of networks are.
+/// What the signs of the table mean where it has some, a title that does not say it itself, and
+/// what variants of networks are.
 pub(crate) fn legend(summary: &Summary) -> String {
-    let signs = signs(summary, true);
-    let variants = describe::variants(summary).map(|it| format!(" {it}."));
-    signs + &variants.unwrap_or_default()
+    let signs = (!summary.comparisons.is_empty()).then(|| signs(summary, true));
+    let variants = describe::variants(summary).map(|it| format!("{it}."));
+    let both: Vec<String> = [signs, variants].into_iter().flatten().collect();
+    both.join(" ")
 }
 
 /// What the signs of the table mean, and a title that does not say it itself.

@@ -191,7 +191,8 @@ fn about(summary: &Summary, section: &Section, id: TreatmentId, label: String) -
     }
 }
 
-/// ` is the baseline: p50 29.4 µs, CPU 12.1 µs per request`.
+/// ` is the baseline: p50 29.4 µs, CPU 12.1 µs per request`; the figures alone where nothing is
+/// compared with it.
 fn baseline_text(summary: &Summary, treatments: &[&TreatmentSummary]) -> String {
     let is_alone = has_one_of_each(summary, treatments);
     let figures: Vec<String> = treatments
@@ -208,7 +209,9 @@ fn baseline_text(summary: &Summary, treatments: &[&TreatmentSummary]) -> String 
             }
         })
         .collect();
-    format!(" is the baseline: {}", figures.join("; "))
+    let is_compared = !summary.comparisons.is_empty();
+    let what = if is_compared { " is the baseline" } else { "" };
+    format!("{what}: {}", figures.join("; "))
 }
 
 /// The metric that leads, and what the CPUs paid.

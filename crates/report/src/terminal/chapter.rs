@@ -5,6 +5,7 @@ use super::bars::bars;
 use super::style::{Style, Tint};
 use super::table::{Cell, Column, Columns};
 use crate::analysis::Summary;
+use crate::answer;
 use crate::chapter::{Chapter, Pictured, Piece, chapters};
 use crate::figures::Table;
 use crate::number;
@@ -12,9 +13,11 @@ use crate::number;
 pub(super) fn render(summary: &Summary, style: Style) -> String {
     let mut out = String::new();
     let mut left_out: Vec<String> = Vec::new();
+    let said = answer::answer(summary).unwrap_or_default();
     for chapter in chapters(summary) {
         let pieces = chapter.pieces.iter();
-        let shown: String = pieces.map(|one| piece(summary, one, style)).collect();
+        let shown = pieces.map(|one| piece(summary, one, &said, style));
+        let shown: String = shown.collect();
         match chapter.pictured {
             Pictured::Laws(_) if shown.is_empty() => left_out.push(chapter.title),
             _ if shown.is_empty() => (),
@@ -39,15 +42,18 @@ fn with_title(chapter: &Chapter<'_>, shown: &str, style: Style) -> String {
     format!("{title}{about}{shown}\n")
 }
 
-fn piece(summary: &Summary, piece: &Piece<'_>, style: Style) -> String {
+/// A piece of a chapter, without sentences that were said at the top.
+fn piece(summary: &Summary, piece: &Piece<'_>, said: &str, style: Style) -> String {
     let lines = |lines: &[String], most: usize| -> String {
-        let shown = lines.iter().take(most);
+        let is_new = |one: &&String| !said.contains(one.as_str());
+        let new: Vec<&String> = lines.iter().filter(is_new).collect();
+        let shown = new.iter().take(most);
         let shown: String = shown.map(|one| style.lines(Tint::Plain, one)).collect();
-        match lines.len().saturating_sub(most) {
-            0 => shown,
-            _ if most == 0 => shown,
-            more => shown + &style.lines(Tint::Faint, &format!("{more} more in the page")),
+        let more = new.len().saturating_sub(most);
+        if more == 0 || most == 0 {
+            return shown;
         }
+        shown + &style.lines(Tint::Faint, &format!("{more} more in the page"))
     };
     match piece {
         Piece::Text(_) | Piece::Details { .. } => String::new(),

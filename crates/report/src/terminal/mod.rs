@@ -71,8 +71,15 @@ pub fn render(summary: &Summary, style: Style) -> String {
     let sentences = answers(summary, most, style);
     let free = together.saturating_sub(sentences.lines().count());
     out += &sentences;
-    out += &notices(summary, free.min(MOST_WARNINGS), style);
-    out + &end
+    for part in [notices(summary, free.min(MOST_WARNINGS), style), end] {
+        if part.starts_with('\n') {
+            // One empty line is enough, whatever is not there.
+            out.truncate(out.trim_end_matches('\n').len());
+            out.push('\n');
+        }
+        out += &part;
+    }
+    out
 }
 
 /// Which policies did not act: that comes before whatever was found.

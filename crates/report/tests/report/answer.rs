@@ -156,6 +156,25 @@ fn further_workloads_are_told_where_another_metric_leads_and_something_is_sure()
     assert!(!said.contains("stream"), "nothing is sure of it: {said}");
 }
 
+#[test]
+fn figures_lead_where_nothing_is_compared() {
+    let (run, trials) = Fake::new(&[fake::Network::same("host")]).run();
+    let said = answer(&run, &trials);
+    assert!(said.starts_with("host: p50 28."), "{said}");
+    assert!(said.ends_with(" CPU per GB"), "every workload: {said}");
+    let summary = Summary::new(&run, &trials);
+    let text = terminal::render(&summary, terminal::Style::default());
+    assert!(text.starts_with("host: p50 28."), "{text}");
+    let page = html::render(&summary, &run, &trials);
+    assert!(page.contains(r#"<p class="lead">host: p50 28."#), "{page}");
+    for text in [markdown::render(&summary), page] {
+        assert!(!text.contains("all intervals hold together"), "{text}");
+        assert!(!text.contains("is the baseline"), "{text}");
+    }
+    let nothing = documented::read(&json::render(&Summary::new(&run, &[])));
+    assert!(nothing["answer"].is_null(), "{nothing}");
+}
+
 /// Datagrams at a held rate: host, which loses `lost_by_host` of 10,000, and networks that
 /// lose these shares.
 fn losing(lost_by_host: u64, networks: &[(&'static str, f64)]) -> (Run, Vec<Trial>) {

@@ -239,6 +239,17 @@ fn the_dearest_networks_are_not_left_out() {
 }
 
 #[test]
+fn one_network_leads_with_its_figure_and_its_slowest_pod() {
+    let (run, trials) = run_of(&["routed"]);
+    let text = terminal::render(&Summary::new(&run, &trials), Style::default());
+    assert!(text.starts_with("routed: network up after "), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let slowest = "; routed: the slowest pod, number 100 in block 10, had its network after 114 ms";
+    assert!(words.contains(slowest), "{text}");
+    assert_eq!(words.matches("the slowest pod, number").count(), 1, "{text}");
+}
+
+#[test]
 fn pods_without_network_are_told() {
     let (run, mut trials) = run();
     for trial in trials.iter_mut().filter(|it| it.treatment == 1) {

@@ -66,9 +66,15 @@ fn forbidden(open: u64) -> ProbeSeries {
 /// twice as long, five connections break, and what a policy forbids gets through for 30 ms
 /// and longer.
 fn run() -> (Run, Vec<Trial>) {
+    run_of(&["host", "vxlan"])
+}
+
+/// The same of the first of them, or both.
+fn run_of(networks: &[&'static str]) -> (Run, Vec<Trial>) {
+    let networks: Vec<Network> = networks.iter().copied().map(Network::same).collect();
     let fake = Fake {
         workloads: vec![fake::rr()],
-        ..Fake::new(&[Network::same("host"), Network::same("vxlan")])
+        ..Fake::new(&networks)
     };
     let (mut run, mut trials) = fake.run();
     for treatment in &mut run.plan.treatments {
@@ -219,6 +225,30 @@ fn a_command_that_does_nothing_is_told_as_that() {
     trials.iter_mut().for_each(undisturbed);
     let page = html::render(&Summary::new(&run, &trials), &run, &trials);
     assert!(page.contains("no gap was longer than those before it had begun"));
+}
+
+#[test]
+fn what_one_path_survived_leads_and_is_said_once() {
+    let (run, trials) = run_of(&["host"]);
+    let summary = Summary::new(&run, &trials);
+    let said = "host: the command took 300 ms (300 ms to 300 ms), and traffic was well again 21";
+    let report = documented::read(&json::render(&summary));
+    let answer = report["answer"].as_str().unwrap();
+    assert!(answer.starts_with(said), "{answer}");
+    let wide = Style {
+        colour: false,
+        width: 400,
+    };
+    let terminal = terminal::render(&summary, wide);
+    assert!(terminal.starts_with(said), "{terminal}");
+    assert_eq!(terminal.matches(said).count(), 1, "{terminal}");
+    assert!(!terminal.contains("\n\n\n"), "{terminal}");
+    let markdown = markdown::render(&summary);
+    let (_, text) = markdown.split_once("\n\n").unwrap();
+    assert!(text.starts_with(said), "{markdown}");
+    let page = html::render(&summary, &run, &trials);
+    let page = page.replace('\u{a0}', " ");
+    assert!(page.contains(&format!(r#"<p class="lead">{said}"#)), "{page}");
 }
 
 #[test]
