@@ -1,17 +1,18 @@
 //! All networks by all metrics that count, in one table, and the sentence that
 //! sums it up.
 
-use std::collections::BTreeSet;
+mod answer;
 
-use plumbline_stats::Interval;
-use plumbline_stats::verdict::{Direction, Verdict};
-
-use crate::analysis::{Comparison, Effect, Metric, Section, Summary, TreatmentSummary, metrics_of};
-use crate::figures::Table;
-use crate::sentence::{in_reading_order, join};
-use crate::{describe, number};
 use plumbline_experiment::Scene;
 use plumbline_experiment::metric::Role;
+use plumbline_stats::Interval;
+use plumbline_stats::verdict::Verdict;
+
+pub(crate) use answer::answer;
+
+use crate::analysis::{Comparison, Effect, Metric, Summary, TreatmentSummary, metrics_of};
+use crate::figures::Table;
+use crate::{describe, number};
 
 /// Networks by rising cost under the first workload, a column for each primary metric of each workload.
 pub(crate) struct Overview<'a> {
@@ -91,15 +92,8 @@ impl<'a> Overview<'a> {
 /// by rising cost under the first workload.
 fn rows(summary: &Summary) -> Vec<OverviewRow<'_>> {
     let mut rows: Vec<(&str, OverviewRow<'_>)> = Vec::new();
-    let places: Vec<String> = summary
-        .treatments
-        .iter()
-        .map(|one| match describe::are_dressed_alike(summary) {
-            true => describe::scene(&one.treatment.scene),
-            // Labels say what is laid on each path.
-            false => describe::scene(&one.treatment.scene.undressed()),
-        })
-        .collect();
+    let scenes = summary.treatments.iter().map(|one| &one.treatment.scene);
+    let places: Vec<String> = scenes.map(|scene| place(summary, scene)).collect();
     let is_one_place = places.windows(2).all(|two| two[0] == two[1]);
     for section in &summary.sections {
         for &id in &section.treatments {
@@ -127,6 +121,14 @@ fn rows(summary: &Summary) -> Vec<OverviewRow<'_>> {
     }
     rows.sort_by(|a, b| a.0.cmp(b.0));
     rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// Where a scene is; where scenes differ in what is laid on paths, labels say that.
+fn place(summary: &Summary, scene: &Scene) -> String {
+    match describe::are_dressed_alike(summary) {
+        true => describe::scene(scene),
+        false => describe::scene(&scene.undressed()),
+    }
 }
 
 /// Whether two baselines differ in nothing but the cluster.
@@ -261,172 +263,3 @@ const MOST_SPAN: f64 = 10.0;
 
 /// What stands in its place.
 pub(crate) const UNKNOWN: &str = "?";
-
-/// More networks than this in one sentence are given by their number or range.
-const MOST_NAMED: usize = 10;
-/// The same under a further workload.
-const MOST_NAMED_FURTHER: usize = 2;
-/// Further workloads that are told.
-const MOST_FURTHER: usize = 2;
-
-/// One sentence that answers for all networks, by the metric that leads: `Against
-/// host the median request takes 7.0 % longer with routed and 12 % with bridge;
-/// macvlan is the same within 3.0 %`; and what is sure of further workloads that are led by
-/// other metrics. `None` when nothing is compared.
-pub(crate) fn answer(summary: &Summary) -> Option<String> {
-    let mut sections = in_reading_order(summary)
-        .into_iter()
-        .map(|section| Led::new(summary, section))
-        .filter(|led| !led.found.is_empty());
-    let first = sections.next()?;
-    let mut parts = first.differences(MOST_NAMED);
-    parts.extend(first.others());
-    let baseline = &summary.treatments[first.section.baseline].treatment;
-    let workload = match summary.sections.len() {
-        1 => String::new(),
-        _ => format!(", under {},", describe::clean(baseline.task.name())),
-    };
-    let found = &mut first.found.iter();
-    let label = match found.all(|it| it.1.baseline == first.section.baseline) {
-        true => describe::clean(&baseline.label),
-        false => in_its_cluster(&describe::clean(&baseline.label)),
-    };
-    let mut told = vec![first.section.leading];
-    for led in sections {
-        let of = &summary.treatments[led.section.baseline].treatment;
-        let differences = led.differences(MOST_NAMED_FURTHER);
-        let is_new = of.label == baseline.label && !told.contains(&led.section.leading);
-        if is_new && !differences.is_empty() && told.len() <= MOST_FURTHER {
-            told.push(led.section.leading);
-            let task = describe::clean(of.task.name());
-            parts.push(format!("under {task} {}", join(&differences, " and ")));
-        }
-    }
-    Some(format!("Against {label}{workload} {}", parts.join("; ")))
-}
-
-/// A section, and what its networks show in the metric that leads it.
-struct Led<'a> {
-    section: &'a Section,
-    found: Vec<(String, &'a Comparison, Effect)>,
-    /// What is said of networks that are not named.
-    many: &'static str,
-}
-
-impl<'a> Led<'a> {
-    fn new(summary: &'a Summary, section: &'a Section) -> Self {
-        let found = section.treatments.iter();
-        let found = found.filter_map(|&id| led(summary, section, id));
-        // What is laid on a path, or another path, makes no other network of it.
-        let scenes = section.treatments.iter();
-        let scenes = scenes.map(|id| &summary.treatments[*id].treatment.scene);
-        let networks: BTreeSet<&str> = scenes.clone().map(|it| &*it.network).collect();
-        let are_networks = networks.len() == section.treatments.len();
-        Self {
-            section,
-            found: found.collect(),
-            many: match are_networks && !scenes.clone().any(Scene::is_dressed) {
-                true => "with {} networks",
-                false => "in {} rows of the table",
-            },
-        }
-    }
-
-    fn of(&self, wanted: Option<Verdict>) -> impl Iterator<Item = &(String, &Comparison, Effect)> {
-        let found = self.found.iter();
-        found.filter(move |(_, _, effect)| effect.verdict == wanted)
-    }
-
-    fn labels(&self, wanted: Option<Verdict>) -> Vec<String> {
-        self.of(wanted).map(|(label, _, _)| label.clone()).collect()
-    }
-
-    /// What is more than the baseline and what is less, of few networks one by one.
-    fn differences(&self, most_named: usize) -> Vec<String> {
-        let metric = self.section.leading;
-        let (up, down) = match metric.direction {
-            Direction::LowerIsBetter => (Verdict::Worse, Verdict::Better),
-            Direction::HigherIsBetter => (Verdict::Better, Verdict::Worse),
-        };
-        let by = |effect: &Effect| number::hundredths(effect.change().abs(), effect.unit());
-        let part = |(verdict, phrase)| {
-            let different = self.of(Some(verdict));
-            let different = different.map(|(label, _, effect)| (label.as_str(), by(effect)));
-            let different: Vec<(&str, String)> = different.collect();
-            by_how_much(phrase, &different, (most_named, self.many))
-        };
-        let both = [(up, metric.more), (down, metric.less)];
-        both.into_iter().filter_map(part).collect()
-    }
-
-    /// What is the same, undecided, or had too few blocks.
-    fn others(&self) -> Vec<String> {
-        let mut parts = Vec::new();
-        let several = |labels: &[String]| if labels.len() == 1 { "is" } else { "are" };
-        let same = self.labels(Some(Verdict::Equivalent));
-        if let Some((_, comparison, effect)) = self.of(Some(Verdict::Equivalent)).next() {
-            let margin = describe::margin(effect, comparison.margin);
-            parts.push(format!(
-                "{} {} the same within {margin}",
-                named(&same),
-                several(&same)
-            ));
-        }
-        let undecided = self.labels(Some(Verdict::Undecided));
-        if !undecided.is_empty() {
-            let names = named(&undecided);
-            parts.push(format!("{names} {} undecided", several(&undecided)));
-        }
-        let too_few = self.labels(None);
-        if !too_few.is_empty() {
-            let names = named(&too_few);
-            parts.push(format!("the blocks are too few to judge {names}"));
-        }
-        parts
-    }
-}
-
-/// Some labels, or how many there are.
-fn named(labels: &[String]) -> String {
-    match labels.len() {
-        few if few <= MOST_NAMED => join(labels, " and "),
-        many => format!("{many} rows"),
-    }
-}
-
-/// What the networks of several clusters are compared with: in each its own.
-fn in_its_cluster(label: &str) -> String {
-    let path = label.split_once('/').map_or(label, |(_, path)| path);
-    format!("{path} of the same cluster")
-}
-
-/// A network's label, and its effect on the metric that leads the section.
-fn led<'a>(
-    summary: &'a Summary,
-    section: &Section,
-    id: usize,
-) -> Option<(String, &'a Comparison, Effect)> {
-    let comparison = summary.comparison(id, section.leading.name())?;
-    let is_common = is_like(summary, comparison.baseline, section.baseline);
-    let label = describe::clean(&summary.treatments[id].treatment.label);
-    Some((label, comparison, comparison.effect.filter(|_| is_common)?))
-}
-
-/// `the median request takes 7.0 % longer with routed and 12 % with bridge`. `many` is said
-/// of more than are named.
-fn by_how_much(
-    phrase: &str,
-    different: &[(&str, String)],
-    (most_named, many): (usize, &str),
-) -> Option<String> {
-    let ((first, least), rest) = different.split_first()?;
-    if let Some((last, most)) = rest.last().filter(|_| different.len() > most_named) {
-        let range = format!("{least} ({first}) to {most} ({last})");
-        let all = many.replace("{}", &different.len().to_string());
-        return Some(format!("{} {all}", phrase.replace("{}", &range)));
-    }
-    let mut texts = vec![format!("{} with {first}", phrase.replace("{}", least))];
-    let rest = rest.iter();
-    texts.extend(rest.map(|(label, by)| format!("{by} with {label}")));
-    Some(join(&texts, " and "))
-}

@@ -1,6 +1,6 @@
 //! The sentence that leads a report.
 
-use plumbline_experiment::{Scene, ServiceProxy, Services};
+use plumbline_experiment::{Placement, Scene, ServiceProxy, Services, Workload};
 use plumbline_record::{Run, Trial};
 use plumbline_report::compare::{LimitOutcome, compare};
 use plumbline_report::{Summary, html, json, markdown, terminal};
@@ -127,7 +127,7 @@ fn networks_lead_where_they_differ_too() {
 }
 
 #[test]
-fn further_workloads_are_told_where_another_metric_leads_and_something_is_sure() {
+fn further_workloads_are_told_in_short_with_how_many_do_not_differ() {
     let (run, trials) = Fake {
         workloads: vec![rr(), opening(), fake::stream()],
         ..Fake::new(&fake::networks())
@@ -142,10 +142,17 @@ fn further_workloads_are_told_where_another_metric_leads_and_something_is_sure()
         "{said}"
     );
     assert!(
-        further.ends_with(" % (vxlan) lower with 5 networks"),
+        further.ends_with(" % (vxlan) lower with 5 networks, 1 the same"),
         "{said}"
     );
-    assert!(!said.contains("under crr"), "{said}");
+    let (_, further) = said
+        .split_once("; under crr the median request takes ")
+        .expect("told");
+    let (of_crr, _) = further.split_once("; under stream ").expect("in order");
+    assert!(
+        of_crr.ends_with(" % (vxlan) longer with 5 networks, 1 the same"),
+        "{said}"
+    );
     let slow = fake::Network {
         latency: 1.3,
         ..fake::Network::same("vxlan")
@@ -153,20 +160,108 @@ fn further_workloads_are_told_where_another_metric_leads_and_something_is_sure()
     let fake = Fake::new(&[fake::Network::same("host"), slow]);
     let (run, trials) = fake.run();
     let said = answer(&run, &trials);
-    assert!(!said.contains("stream"), "nothing is sure of it: {said}");
+    assert!(
+        said.ends_with("; under stream vxlan is the same within 3.0 %"),
+        "{said}"
+    );
+}
+
+#[test]
+fn of_many_workloads_those_of_another_metric_are_told_and_the_others_counted() {
+    let named = |name: &str| Workload {
+        name: name.to_owned(),
+        ..rr()
+    };
+    let slow = |label| fake::Network {
+        latency: 1.3,
+        throughput: 0.7,
+        ..fake::Network::same(label)
+    };
+    let networks = [fake::Network::same("host"), slow("vxlan"), slow("ipip")];
+    let mut workloads = ["a", "b", "c", "d", "e"].map(named).to_vec();
+    workloads.push(fake::stream());
+    let fake = Fake {
+        workloads,
+        ..Fake::new(&networks)
+    };
+    let (run, trials) = fake.run();
+    let said = answer(&run, &trials);
+    let told: Vec<&str> = said.split("; ").collect();
+    let [first, b, c, stream, more] = told[..] else {
+        panic!("{said}");
+    };
+    assert!(first.starts_with("Against host, under a, "), "{said}");
+    assert!(b.starts_with("under b the median request takes "), "{said}");
+    assert!(c.starts_with("under c the median request takes "), "{said}");
+    assert!(stream.starts_with("under stream throughput is "), "{said}");
+    assert_eq!(more, "2 more workloads below", "{said}");
+}
+
+/// In each cluster another network may be the first.
+#[test]
+fn further_workloads_of_several_clusters_are_told() {
+    let networks = ["a/host", "a/pod", "b/host", "b/pod"].map(|label| fake::Network {
+        latency: if label.ends_with("pod") { 1.5 } else { 1.0 },
+        throughput: if label.ends_with("pod") { 0.5 } else { 1.0 },
+        ..fake::Network::same(label)
+    });
+    let (mut run, trials) = Fake::new(&networks).run();
+    run.plan.compare_with("host").unwrap();
+    let said = answer(&run, &trials);
+    assert!(
+        said.starts_with("Against host of the same cluster, under rr, "),
+        "{said}"
+    );
+    assert!(said.contains("; under stream throughput is "), "{said}");
+    // The first treatments under stream are those of the other cluster.
+    let of_stream = |it: &plumbline_experiment::Treatment| it.task.name() == "stream";
+    let first = run.plan.treatments.iter().position(of_stream).unwrap();
+    for treatment in &mut run.plan.treatments[first..] {
+        let (cluster, other) = match treatment.scene.network.as_str() {
+            "a" => ("a", "b"),
+            _ => ("b", "a"),
+        };
+        treatment.scene.network = other.to_owned();
+        treatment.label = treatment.label.replacen(cluster, other, 1);
+    }
+    let said = answer(&run, &trials);
+    assert!(said.contains("; under stream throughput is "), "{said}");
+}
+
+/// Which of several places of one workload is meant.
+#[test]
+fn workloads_of_one_name_are_told_with_their_place() {
+    let networks = [
+        fake::Network::same("host"),
+        fake::Network {
+            latency: 1.3,
+            ..fake::Network::same("vxlan")
+        },
+    ];
+    let fake = Fake {
+        workloads: vec![rr(), rr()],
+        ..Fake::new(&networks)
+    };
+    let (mut run, trials) = fake.run();
+    for treatment in &mut run.plan.treatments[2..] {
+        treatment.scene.placement = Placement::SameNode;
+    }
+    let said = answer(&run, &trials);
+    assert!(said.contains(", under rr (cross-node, IPv4), "), "{said}");
+    assert!(said.contains("; under rr (same-node, IPv4) "), "{said}");
 }
 
 #[test]
 fn figures_lead_where_nothing_is_compared() {
     let (run, trials) = Fake::new(&[fake::Network::same("host")]).run();
     let said = answer(&run, &trials);
-    assert!(said.starts_with("host: p50 28."), "{said}");
+    assert!(said.starts_with("host: p50 27."), "{said}");
     assert!(said.ends_with(" CPU per GB"), "every workload: {said}");
     let summary = Summary::new(&run, &trials);
     let text = terminal::render(&summary, terminal::Style::default());
-    assert!(text.starts_with("host: p50 28."), "{text}");
+    assert!(text.starts_with("host: p50 27."), "{text}");
     let page = html::render(&summary, &run, &trials);
-    assert!(page.contains(r#"<p class="lead">host: p50 28."#), "{page}");
+    assert!(page.contains(r#"<p class="lead">host: p50 27."#), "{page}");
     for text in [markdown::render(&summary), page] {
         assert!(!text.contains("all intervals hold together"), "{text}");
         assert!(!text.contains("is the baseline"), "{text}");

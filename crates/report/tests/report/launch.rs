@@ -246,7 +246,11 @@ fn one_network_leads_with_its_figure_and_its_slowest_pod() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let slowest = "; routed: the slowest pod, number 100 in block 10, had its network after 114 ms";
     assert!(words.contains(slowest), "{text}");
-    assert_eq!(words.matches("the slowest pod, number").count(), 1, "{text}");
+    assert_eq!(
+        words.matches("the slowest pod, number").count(),
+        1,
+        "{text}"
+    );
 }
 
 #[test]

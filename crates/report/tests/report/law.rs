@@ -73,7 +73,12 @@ fn workloads_whose_laws_are_left_out_are_named() {
     let (run, trials) = growing::dressed(10, &scenes, &workloads);
     let text = terminal::render(&Summary::new(&run, &trials), terminal::Style::default());
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for (name, is_left_out) in [("rr", false), ("crr", false), ("http", true), ("slow", true)] {
+    for (name, is_left_out) in [
+        ("rr", false),
+        ("crr", false),
+        ("http", true),
+        ("slow", true),
+    ] {
         let title = format!("What each service costs under {name}");
         assert_eq!(words.matches(&title).count(), 1, "{text}");
         let (_, rest) = words.split_once("In the page: ").expect("what is left out");

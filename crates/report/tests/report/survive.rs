@@ -248,7 +248,10 @@ fn what_one_path_survived_leads_and_is_said_once() {
     assert!(text.starts_with(said), "{markdown}");
     let page = html::render(&summary, &run, &trials);
     let page = page.replace('\u{a0}', " ");
-    assert!(page.contains(&format!(r#"<p class="lead">{said}"#)), "{page}");
+    assert!(
+        page.contains(&format!(r#"<p class="lead">{said}"#)),
+        "{page}"
+    );
 }
 
 #[test]
