@@ -25,31 +25,53 @@ pub(super) fn paragraphs(summary: &Summary, run: &Run) -> Vec<String> {
          was itself late at p99 counts for median and CPU, but not for percentiles from p99 up."
             .to_owned(),
     );
-    paragraphs.push(
-        "CPU is that of the whole machine, interrupts included, less what it uses without load \
-         and what the sender spun while it waited for a deadline, divided by the requests \
-         answered or the bytes carried. The total comes from idle time; where the kernel shows that \
-         in steps of 10 ms, no interval is narrower than these steps allow. Its split by context \
-         comes from the kernel's ticks, in proportion. The CPU of the processes (agents, programs \
-         that forward, ksoftirqd) comes from their own clocks and knows nothing of interrupts \
-         that meet an idle CPU. Packets per second and the receiver's CPU \
-         are counted over whole trials and scaled to the window."
-            .to_owned(),
-    );
+    paragraphs.push(cpu(summary));
     paragraphs.push(judgement(summary));
     paragraphs
 }
 
 fn design(summary: &Summary, run: &Run) -> String {
     let plan = &run.plan;
+    let (seed, retries) = (plan.seed, plan.retries);
+    let blocks = format!("{} blocks", summary.blocks);
+    let treatments = plan.treatments.len();
+    match summary.slices_ns {
+        None => format!(
+            "{blocks}, each with every one of {treatments} treatments once, in random order (seed \
+             {seed}). A trial has fresh endpoints; one that fails a validity gate is repeated up \
+             to {retries} times, and only its last valid attempt counts."
+        ),
+        Some(_) => format!(
+            "{blocks}, each with every one of {treatments} treatments once (seed {seed}). In a \
+             block those of one workload stand at once, with fresh endpoints, and take turns, in \
+             random order in each rotation. Where one fails a validity gate, all of them are \
+             repeated, up to {retries} times, and of their attempts one counts, for all the same: \
+             that with the most valid trials, of equals the last."
+        ),
+    }
+}
+
+fn cpu(summary: &Summary) -> String {
+    let idle = match summary.slices_ns {
+        None => {
+            "The total comes from idle time; where the kernel shows that in steps of 10 ms, no \
+             interval is narrower than these steps allow."
+        }
+        Some(_) => {
+            "The total comes from idle time. In slices that is read from cpuidle; where there is \
+             none, it is divided among them by when the kernel's steps of 10 ms are seen, and how \
+             far that is off is in the spread over blocks alone. Where only whole steps count, no \
+             interval is narrower than these allow."
+        }
+    };
     format!(
-        "{} blocks, each with every one of {} treatments once, in random order (seed {}). A trial \
-         has fresh endpoints; one that fails a validity gate is repeated up to {} times, and only \
-         its last valid attempt counts.",
-        summary.blocks,
-        plan.treatments.len(),
-        plan.seed,
-        plan.retries
+        "CPU is that of the whole machine, interrupts included, less what it uses without load \
+         and what the sender spun while it waited for a deadline, divided by the requests \
+         answered or the bytes carried. {idle} Its split by context comes from the kernel's \
+         ticks, in proportion. The CPU of the processes (agents, programs that forward, \
+         ksoftirqd) comes from their own clocks and knows nothing of interrupts that meet an idle \
+         CPU. Packets per second and the receiver's CPU are counted over whole trials and scaled \
+         to the window."
     )
 }
 

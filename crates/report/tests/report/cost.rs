@@ -3,7 +3,7 @@
 use plumbline_record::{RotationRecord, Run, Trial};
 use plumbline_report::compare::{LimitOutcome, check_limits, compare, render};
 use plumbline_report::terminal::Style;
-use plumbline_report::{Summary, markdown, terminal};
+use plumbline_report::{Summary, html, markdown, terminal};
 use plumbline_stats::verdict::Verdict;
 
 use crate::analysis::{summary, two};
@@ -330,6 +330,32 @@ fn idle_time_in_microseconds_is_not_rounded_to_ticks() {
     let summary = Summary::new(&run, &trials);
     let rounding = summary.treatments[0].cost.as_ref().unwrap().rounding;
     assert!(rounding < 1e-3, "{rounding}");
+}
+
+#[test]
+fn a_page_describes_how_its_trials_were_repeated_and_their_idle_time_read() {
+    let (run, mut trials) = two().run();
+    let page = |trials: &[Trial]| html::render(&Summary::new(&run, trials), &run, trials);
+    let of_windows = [
+        "its last valid attempt counts",
+        "no interval is narrower than these steps allow",
+    ];
+    let of_turns = [
+        "that with the most valid trials, of equals the last",
+        "is in the spread over blocks alone",
+    ];
+    let whole = page(&trials);
+    for trial in &mut trials {
+        let common = &mut trial.observation.as_mut().unwrap().common;
+        common.rotation = Some(RotationRecord::default());
+    }
+    let in_turns = page(&trials);
+    for said in of_windows {
+        assert!(whole.contains(said) && !in_turns.contains(said), "{said}");
+    }
+    for said in of_turns {
+        assert!(in_turns.contains(said) && !whole.contains(said), "{said}");
+    }
 }
 
 #[test]
