@@ -55,8 +55,8 @@ pub(super) fn controls(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// ` showed a difference where nothing differs, in CPU/GB under stream: …`; `None` where it
-/// showed none that matters.
+/// `: run again before small differences in CPU/GB under stream are believed: …`; `None` where
+/// the machine showed none that matters.
 pub(super) fn doubt(summary: &Summary) -> Option<String> {
     let is_different = |one: &&Comparison| {
         let verdict = one.effect.and_then(|effect| effect.verdict);
@@ -72,8 +72,8 @@ pub(super) fn doubt(summary: &Summary) -> Option<String> {
     }
     (!seen.is_empty()).then(|| {
         format!(
-            " showed a difference where nothing differs, in {}: by chance that is seen in at most \
-             one of 20 runs, so run again before a difference of that size is believed",
+            ": run again before small differences in {} are believed: this machine showed one where \
+             nothing differs; by chance that is seen in at most one of 20 runs",
             join(&seen, " and ")
         )
     })

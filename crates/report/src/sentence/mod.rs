@@ -99,7 +99,7 @@ pub(crate) fn of_machine(summary: &Summary) -> Vec<Sentence> {
     use Subject::{Doubt, Machine};
     let said = [
         (Machine, "Where nothing differs", machine::controls(summary)),
-        (Doubt, "This machine", machine::doubt(summary)),
+        (Doubt, "Warning", machine::doubt(summary)),
         (Machine, "Precision", machine::precision(summary)),
     ];
     let said = said.map(|(subject, label, rest)| (subject, label.to_owned(), rest));

@@ -254,7 +254,7 @@ fn notices(summary: &Summary, most: usize, style: Style) -> String {
     let mut all: Vec<(Tint, String)> = sentence::of_machine(summary)
         .iter()
         .filter(|one| one.subject == Subject::Doubt)
-        .map(|one| (Tint::Warning, one.to_string()))
+        .map(|one| (Tint::Warning, format!("warning{}", one.rest)))
         .collect();
     all.extend(summary.notices.iter().filter(is_new).map(text));
     all.extend(
