@@ -37,10 +37,10 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += &style.lines(Tint::Heading, &format!("{answer}."));
         out.push('\n');
     }
-    for cluster in &summary.clusters {
-        out += &style.lines(Tint::Faint, &describe::cluster(cluster));
-    }
     let mut table = table_of_all(summary, style);
+    for cluster in &summary.clusters {
+        table += &style.lines(Tint::Faint, &describe::cluster(cluster));
+    }
     if let Some(aliases) = aliases(summary) {
         table += &style.lines(Tint::Faint, &aliases);
     }

@@ -229,6 +229,9 @@ fn every_format_says_which_network_was_found_and_asks_about_the_cluster() {
         assert!(html::render(&summary, &run, &trials).contains(question));
     }
     let summary = Summary::new(&run, &trials);
+    let text = terminal::render(&summary, Style::default());
+    let (before, _) = text.split_once("\nFound: ").expect("a cluster");
+    assert!(before.contains("\nChange against the baseline"), "{text}");
     let object: serde_json::Value = documented::read(&json::render(&summary));
     assert_eq!(object["clusters"][0]["nodes"][1]["kernel"], "6.2");
     assert!(object["clusters"][0]["network"].is_null());
