@@ -149,10 +149,7 @@ pub(crate) fn rules(of: &[NodeRules]) -> Option<String> {
         (most.connections, "tracked connection"),
     ];
     let there = parts.into_iter().filter(|(number, _)| *number > 0);
-    let said = there.map(|(number, what)| {
-        let ending = if number == 1 { "" } else { "s" };
-        format!("{} {what}{ending}", number::count(number as f64))
-    });
+    let said = there.map(|(number, what)| number::counted(number, what));
     Some(said.collect::<Vec<_>>().join(", "))
 }
 

@@ -118,6 +118,12 @@ pub fn count(value: f64) -> String {
     format!("{}{grouped}", minus(value))
 }
 
+/// So many of what has this name: `1 block`, `12 blocks`.
+pub fn counted(number: u64, name: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {name}{ending}", count(number as f64))
+}
+
 /// A number of things in at most 5 characters: `999`, `34.5k`, `1.2M`.
 pub fn short_count(value: f64) -> String {
     let (scaled, unit) = scale(value, ["", "k", "M", "G"]);
@@ -400,6 +406,8 @@ mod tests {
 
     #[test]
     fn counts_are_grouped_by_thousands() {
+        let blocks = [0, 1, 2, 5000].map(|number| counted(number, "block"));
+        assert_eq!(blocks, ["0 blocks", "1 block", "2 blocks", "5,000 blocks"]);
         assert_eq!(count(5000.0), "5,000");
         assert_eq!(count(1_234_567.0), "1,234,567");
         assert_eq!(count(999.0), "999");

@@ -2,8 +2,11 @@
 
 use plumbline_record::Warning;
 
+use crate::number;
+
 /// A warning as a sentence without its full stop, such as `the hypervisor took
-/// 2.0 % of the CPU time; use a dedicated machine, or more blocks`.
+/// 2.0 % of the CPU time; use a dedicated machine, or more blocks`. Where it is shown, what to do
+/// comes first, so no word there leans on what is said before it.
 pub fn text(warning: &Warning) -> String {
     match warning {
         Warning::Nodes { detail } => detail.clone(),
@@ -11,7 +14,7 @@ pub fn text(warning: &Warning) -> String {
             // Some runs can have none, whatever their user does.
             let remedy = match parts(why) {
                 (_, Some(_)) => "",
-                _ => "; measure where nobody else sends to them",
+                _ => "; measure where nobody else sends to the run's pods",
             };
             format!("no NetworkPolicy kept others from the pods of the run: {why}{remedy}")
         }
@@ -57,9 +60,11 @@ pub fn text(warning: &Warning) -> String {
             "closed loop, {outstanding} outstanding: a stall holds back the load too, so the tail \
              is understated; set a rate for an open loop"
         ),
-        Warning::TooFewBlocks { blocks, needed } => {
-            format!("{blocks} blocks are too few for an interval; use --blocks {needed} or more")
-        }
+        Warning::TooFewBlocks { blocks, needed } => format!(
+            "{} {} too few for an interval; use --blocks {needed} or more",
+            number::counted((*blocks).into(), "block"),
+            if *blocks == 1 { "is" } else { "are" }
+        ),
         Warning::FewRepetitions {
             repetitions,
             needed,
@@ -69,19 +74,19 @@ pub fn text(warning: &Warning) -> String {
         ),
         Warning::RetriesExhausted { treatment } => format!(
             "{treatment} failed its validity gates in every attempt of a block, which is missing \
-             from its comparison; remove what its trials failed by, and measure again"
+             from its comparison; remove what trials failed by, and measure again"
         ),
         Warning::CutOff { finished, planned } => {
             format!("cut off after {finished} of {planned} trials; go on with `run --resume`")
         }
         Warning::DamagedLines { lines } => format!(
             "{lines} line{} not what was written to trials.jsonl, and what stood there is left \
-             out; restore the file from a copy, or measure it again with `run --resume`",
+             out; restore trials.jsonl from a copy, or measure again with `run --resume`",
             if *lines == 1 { " is" } else { "s are" }
         ),
         Warning::MixedBuilds { builds } => format!(
             "{builds} builds of Plumbline ran these trials, so any difference may come from the \
-             program; run it anew with one build"
+             program; measure anew with one build"
         ),
         Warning::Steal { share } => format!(
             "the hypervisor took {:.1} % of the CPU time; use a dedicated machine, or more blocks",
@@ -144,8 +149,8 @@ pub fn text(warning: &Warning) -> String {
             before_ns,
             after_ns,
         } => format!(
-            "the latency went from {} to {} within a window, {} into it: no steady state; a longer \
-             warm-up may reach one",
+            "the latency went from {} to {} within a window, {} into it: no steady state; use a \
+             longer warm-up",
             duration(*before_ns),
             duration(*after_ns),
             percent(*at)
@@ -156,8 +161,8 @@ pub fn text(warning: &Warning) -> String {
             busy_share,
         } => format!(
             "the generator was the limit, not the network: it sent {} of what was due, one request \
-             in ten more than {} late, and was {} busy; lower the rate, let it wait by spinning, \
-             or give it more CPUs",
+             in ten more than {} late, and was {} busy; lower the rate, let the generator wait by \
+             spinning, or give it more CPUs",
             percent(*sent_share),
             microseconds(*lag_ns),
             percent(*busy_share)
@@ -169,7 +174,7 @@ pub fn text(warning: &Warning) -> String {
         } => format!(
             "thread {client} of the sender saw a p99 of {}, and no other thread came nearer than \
              {}: the percentiles mix two paths; pin the threads to CPUs of their own, or look for \
-             what sets its connections apart",
+             what sets the connections of one apart",
             microseconds(*p99_ns),
             microseconds(*others_ns)
         ),
@@ -262,6 +267,15 @@ mod tests {
             ),
             "{limit}"
         );
+        let few = text(&Warning::TooFewBlocks {
+            blocks: 1,
+            needed: 6,
+        });
+        assert!(few.starts_with("1 block is too few for"), "{few}");
+        let guarded = text(&Warning::Unguarded {
+            why: "it was not asked for".to_owned(),
+        });
+        assert!(guarded.ends_with("; measure where nobody else sends to the run's pods"));
         let server = text(&Warning::OtherServer {
             wanted: "nginx".to_owned(),
             answered: "plumbline".to_owned(),

@@ -139,9 +139,10 @@ fn why_undecided(summary: &Summary, of: &Comparison) -> String {
         return why_no_effect(summary, of);
     };
     if effect.interval.is_none() {
+        let give = if effect.blocks == 1 { "gives" } else { "give" };
         return format!(
-            "{} blocks give no interval; it takes at least {}",
-            effect.blocks,
+            "{} {give} no interval; it takes at least {}",
+            number::counted(effect.blocks as u64, "block"),
             effect.blocks_needed()
         );
     }

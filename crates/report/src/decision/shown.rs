@@ -46,10 +46,7 @@ pub fn sentence(decision: &Decision) -> String {
 }
 
 fn blocks(decision: &Decision) -> String {
-    match decision.blocks {
-        1 => "1 block".to_owned(),
-        several => format!("{several} blocks"),
-    }
+    number::counted(decision.blocks as u64, "block")
 }
 
 /// `p50 +21 % (19 to 24 %) where 3 % is allowed`.

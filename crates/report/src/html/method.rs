@@ -33,16 +33,16 @@ pub(super) fn paragraphs(summary: &Summary, run: &Run) -> Vec<String> {
 fn design(summary: &Summary, run: &Run) -> String {
     let plan = &run.plan;
     let (seed, retries) = (plan.seed, plan.retries);
-    let blocks = format!("{} blocks", summary.blocks);
+    let blocks = number::counted(summary.blocks as u64, "block");
     let treatments = plan.treatments.len();
     match summary.slices_ns {
         None => format!(
-            "{blocks}, each with every one of {treatments} treatments once, in random order (seed \
+            "{blocks}, each with every treatment once, {treatments} in all, in random order (seed \
              {seed}). A trial has fresh endpoints; one that fails a validity gate is repeated up \
              to {retries} times, and only its last valid attempt counts."
         ),
         Some(_) => format!(
-            "{blocks}, each with every one of {treatments} treatments once (seed {seed}). In a \
+            "{blocks}, each with every treatment once, {treatments} in all (seed {seed}). In a \
              block those of one workload stand at once, with fresh endpoints, and take turns, in \
              random order in each rotation. Where one fails a validity gate, all of them are \
              repeated, up to {retries} times, and of their attempts one counts, for all the same: \

@@ -187,7 +187,8 @@ fn why_missing(summary: &Summary, treatment: &TreatmentSummary) -> String {
             .failures
             .first()
             .map_or("no reason recorded", |one| &one.reason);
-        return format!("no valid trial in {} blocks ({reason})", account.planned);
+        let blocks = number::counted(account.planned as u64, "block");
+        return format!("no valid trial in {blocks} ({reason})");
     }
     let baseline = treatment
         .treatment

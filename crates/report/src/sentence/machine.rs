@@ -82,14 +82,15 @@ pub(super) fn doubt(summary: &Summary) -> Option<String> {
 /// `: every main interval is within ±3 % of its ratio after 24 blocks`.
 pub(super) fn precision(summary: &Summary) -> Option<String> {
     let reached = summary.precision.as_ref()?;
-    let (asked, blocks) = (number::percent(reached.asked), summary.blocks);
+    let asked = number::percent(reached.asked);
+    let blocks = number::counted(summary.blocks as u64, "block");
     let but = match reached.beyond_meter {
         0 => String::new(),
         many => format!("; the meter itself keeps {many} of them wider"),
     };
     if reached.is_reached() {
         return Some(format!(
-            ": every main interval is within ±{asked} of its ratio after {blocks} blocks{but}"
+            ": every main interval is within ±{asked} of its ratio after {blocks}{but}"
         ));
     }
     if reached.half_widths.is_empty() {
@@ -104,7 +105,7 @@ pub(super) fn precision(summary: &Summary) -> Option<String> {
         _ => "there are too few blocks for some".to_owned(),
     };
     Some(format!(
-        ": ±{asked} was not reached in {blocks} blocks, {widest}{but}; raise design.budget or \
+        ": ±{asked} was not reached in {blocks}, {widest}{but}; raise design.budget or \
          design.blocks, or compare fewer networks"
     ))
 }

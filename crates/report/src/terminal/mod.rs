@@ -357,8 +357,12 @@ pub(crate) fn maxima(summary: &Summary) -> Vec<String> {
 pub(crate) fn account_text(summary: &Summary) -> String {
     let account = &summary.account;
     let mut text = format!(
-        "Trials: {} of {} kept in {} blocks, {} repeated, {} failed",
-        account.kept, account.planned, summary.blocks, account.repeated, account.failed
+        "Trials: {} of {} kept in {}, {} repeated, {} failed",
+        account.kept,
+        account.planned,
+        number::counted(summary.blocks as u64, "block"),
+        account.repeated,
+        account.failed
     );
     if account.missing > 0 {
         text += &format!(", {} not run", account.missing);

@@ -242,7 +242,7 @@ fn title(treatment: &TreatmentSummary, comparison: &Comparison) -> String {
         if let Some(interval) = describe::interval(&effect) {
             title += &format!(", 95 % interval {interval}");
         }
-        title += &format!("\n{} blocks", effect.blocks);
+        title += &format!("\n{}", number::counted(effect.blocks as u64, "block"));
         if let Some(verdict) = effect.verdict {
             title += &format!("\n{verdict}");
         }
