@@ -88,7 +88,7 @@ fn workload(summary: &Summary, section: &Section) -> String {
 struct Led<'a> {
     section: &'a Section,
     found: Vec<(String, &'a Comparison, Effect)>,
-    /// What is said of networks that are not named.
+    /// How many networks are not named, where they are not all.
     many: &'static str,
 }
 
@@ -170,7 +170,11 @@ impl<'a> Led<'a> {
             let different = self.of(Some(verdict));
             let different = different.map(|(label, _, effect)| (label.as_str(), by(effect)));
             let different: Vec<(&str, String)> = different.collect();
-            by_how_much(phrase, &different, (most_named, self.many))
+            let many = match different.len() == self.found.len() {
+                true => String::new(),
+                false => format!(" {}", self.many.replace("{}", &different.len().to_string())),
+            };
+            by_how_much(phrase, &different, (most_named, &many))
         };
         let both = [(up, metric.more), (down, metric.less)];
         both.into_iter().filter_map(part).collect()
@@ -229,8 +233,8 @@ fn led<'a>(
     Some((label, comparison, comparison.effect.filter(|_| is_common)?))
 }
 
-/// `the median request takes 7.0 % longer with routed and 12 % with bridge`. `many` is said
-/// of more than are named.
+/// `the median request takes 7.0 % longer with routed and 12 % with bridge`. `many` says how
+/// many these are where they are too many to be named.
 fn by_how_much(
     phrase: &str,
     different: &[(&str, String)],
@@ -239,8 +243,7 @@ fn by_how_much(
     let ((first, least), rest) = different.split_first()?;
     if let Some((last, most)) = rest.last().filter(|_| different.len() > most_named) {
         let range = format!("{least} ({first}) to {most} ({last})");
-        let all = many.replace("{}", &different.len().to_string());
-        return Some(format!("{} {all}", phrase.replace("{}", &range)));
+        return Some(phrase.replace("{}", &range) + many);
     }
     let mut texts = vec![format!("{} with {first}", phrase.replace("{}", least))];
     let rest = rest.iter();

@@ -167,6 +167,28 @@ fn further_workloads_are_told_in_short_with_how_many_do_not_differ() {
 }
 
 #[test]
+fn where_all_differ_under_a_further_workload_they_are_not_counted() {
+    let slow = |label, latency| fake::Network {
+        latency,
+        ..fake::Network::same(label)
+    };
+    let networks = [
+        fake::Network::same("host"),
+        slow("bridge", 1.2),
+        slow("calico", 1.3),
+        slow("vxlan", 1.4),
+    ];
+    let (run, trials) = Fake {
+        workloads: vec![rr(), opening()],
+        ..Fake::new(&networks)
+    }
+    .run();
+    let said = answer(&run, &trials);
+    let (_, further) = said.split_once("; under crr ").expect("told");
+    assert!(further.ends_with(" % (vxlan) longer"), "{said}");
+}
+
+#[test]
 fn of_many_workloads_those_of_another_metric_are_told_and_the_others_counted() {
     let named = |name: &str| Workload {
         name: name.to_owned(),
