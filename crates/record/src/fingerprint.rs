@@ -61,7 +61,8 @@ pub struct Fingerprint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// The other machines that take part, where the endpoints are on several:
-    /// `server`, or network and side, such as `vm client`.
+    /// `server`, or network and side, such as `vm client`, or the name of a node in a mesh;
+    /// and the other clusters, where there are several.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<String, Fingerprint>,
 }

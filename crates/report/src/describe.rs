@@ -1,5 +1,7 @@
 //! Workloads and other things of a run in words.
 
+use std::collections::BTreeSet;
+
 use plumbline_experiment::{Arrival, FACTORS, Scene, Task, Treatment, Workload, WorkloadKind};
 use plumbline_record::{CniPlugin, NodeRules};
 
@@ -75,21 +77,44 @@ pub(crate) fn cluster(of: &FoundCluster) -> String {
         (None, Some(transport)) => format!("an unknown network with {transport}"),
         (None, None) => "an unknown network".to_owned(),
     };
-    let mtu = of.mtu.map(|mtu| format!(", MTU {mtu}"));
+    let mtu = of
+        .mtu
+        .map_or_else(|| "unknown".to_owned(), |mtu| mtu.to_string());
     let proxy = of.proxy.as_deref().unwrap_or("kube-proxy’s mode unknown");
     let policy = of
         .policy
         .then_some("; a NetworkPolicy of the run before its receiving pods");
-    let node = |node: &FoundNode| format!("{} (Linux {})", node.name, node.kernel);
-    let nodes: Vec<String> = of.nodes.iter().map(node).collect();
-    let nodes = (!nodes.is_empty()).then(|| format!("; nodes {}", nodes.join(" and ")));
     clean(&format!(
-        "Found{}: {network}{}; {proxy}{}{}.",
+        "Found{}: {network}, MTU {mtu}; {proxy}{}; {}.",
         name.unwrap_or_default(),
-        mtu.unwrap_or_default(),
         policy.unwrap_or_default(),
-        nodes.unwrap_or_default()
+        nodes(&of.nodes)
     ))
+}
+
+/// Nodes with their kernels, of many of them the first: `nodes a (Linux 6.1), b (Linux 6.1), c
+/// (Linux 6.1) and 2 others (Linux 6.1, Linux 6.2)`.
+fn nodes(of: &[FoundNode]) -> String {
+    let kernel = |it: &FoundNode| match &it.kernel {
+        Some(kernel) => format!("Linux {kernel}"),
+        None => "kernel unknown".to_owned(),
+    };
+    let (named, others) = of.split_at(match of.len() {
+        all if all <= MOST_NAMED + 1 => all,
+        _ => MOST_NAMED,
+    });
+    let named = named
+        .iter()
+        .map(|it| format!("{} ({})", it.name, kernel(it)));
+    let kernels: BTreeSet<String> = others.iter().map(kernel).collect();
+    let kernels = Vec::from_iter(kernels).join(", ");
+    let rest = (!others.is_empty()).then(|| format!("{} others ({kernels})", others.len()));
+    let parts: Vec<String> = named.chain(rest).collect();
+    match &*parts {
+        [] => "nodes unknown".to_owned(),
+        [one] => format!("node {one}"),
+        [first @ .., last] => format!("nodes {} and {last}", first.join(", ")),
+    }
 }
 
 /// Where a treatment runs: `cross-node, IPv4`; and whether several builds of
@@ -237,9 +262,11 @@ pub(crate) fn full_label(summary: &Summary, treatment: &TreatmentSummary) -> Str
     }
 }
 
-/// `host, routed, vxlan and 4 others`; a single other is named rather than counted.
+/// How many of many are named; a single other is named rather than counted.
+const MOST_NAMED: usize = 3;
+
+/// `host, routed, vxlan and 4 others`.
 pub(crate) fn some(mut labels: Vec<&str>) -> String {
-    const MOST_NAMED: usize = 3;
     if labels.len() <= MOST_NAMED + 1 {
         return labels.join(", ");
     }

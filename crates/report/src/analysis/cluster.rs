@@ -19,7 +19,8 @@ pub struct FoundCluster {
     pub proxy: Option<String>,
     /// Whether a NetworkPolicy of the run stood before the pods that received.
     pub policy: bool,
-    /// The two nodes that stand in all figures, each with its kernel.
+    /// The two nodes that stand in all figures, each with its kernel; of a mesh or
+    /// of pairs all nodes.
     pub nodes: Vec<FoundNode>,
 }
 
@@ -28,12 +29,13 @@ pub struct FoundCluster {
 pub struct FoundNode {
     /// Its name.
     pub name: String,
-    /// The version of its kernel.
-    pub kernel: String,
+    /// The version of its kernel; `None` where it is unknown.
+    pub kernel: Option<String>,
 }
 
-/// Systems by a part of their daemons' names. Canal is Calico's policy on Flannel.
-const SYSTEMS: [(&str, &str); 12] = [
+/// Systems by a part of their daemons' names. Canal is Calico's policy on Flannel, and the
+/// name of Kube-OVN has that of another in it.
+const SYSTEMS: [(&str, &str); 13] = [
     ("canal", "Canal"),
     ("cilium", "Cilium"),
     ("calico", "Calico"),
@@ -42,6 +44,7 @@ const SYSTEMS: [(&str, &str); 12] = [
     ("weave", "Weave"),
     ("kube-router", "kube-router"),
     ("kindnet", "kindnet"),
+    ("kube-ovn", "Kube-OVN"),
     ("ovn", "OVN-Kubernetes"),
     ("aws-node", "Amazon VPC CNI"),
     ("azure-cni", "Azure CNI"),
@@ -56,6 +59,9 @@ const TRACES: [(&str, &str); 5] = [
     ("client node network flannel.alpha.coreos.com", "Flannel"),
     ("network api crd.antrea.io", "Antrea"),
 ];
+
+/// What a node's kube-proxy is said to do where pods asked it and it did not answer.
+const SILENT: &str = "none answers";
 
 /// Those of a run; none outside of Kubernetes. Where clusters were brought up for it,
 /// the first of each network.
@@ -83,9 +89,14 @@ fn standing(run: &Run) -> Vec<FoundCluster> {
     let others = whole.others.iter();
     let others = others.map(|(name, other)| (Some(name.clone()), other));
     let all = [(first, whole)].into_iter().chain(others);
-    all.filter(|(_, of)| of.versions.contains_key("kubernetes"))
+    all.filter(|(_, of)| is_cluster(of))
         .map(|(name, of)| one(name, of))
         .collect()
+}
+
+/// Whether it is the environment of a cluster, and not of a machine alone.
+fn is_cluster(of: &Fingerprint) -> bool {
+    of.versions.contains_key("kubernetes")
 }
 
 fn one(name: Option<String>, of: &Fingerprint) -> FoundCluster {
@@ -103,16 +114,6 @@ fn one(name: Option<String>, of: &Fingerprint) -> FoundCluster {
             .find(|(fact, _)| of.versions.contains_key(*fact))
     };
     let system = by_daemon.or_else(by_trace).map(|(_, system)| *system);
-    let node = |side: &str, machine: Option<&Fingerprint>| {
-        Some(FoundNode {
-            name: of.versions.get(&format!("{side} node name"))?.clone(),
-            kernel: machine.unwrap_or(of).kernel.clone(),
-        })
-    };
-    let nodes = [
-        node("client", None),
-        node("server", of.others.get("server")),
-    ];
     FoundCluster {
         name,
         network: system.map(str::to_owned),
@@ -120,8 +121,44 @@ fn one(name: Option<String>, of: &Fingerprint) -> FoundCluster {
         mtu: mtu(of),
         proxy: proxy(of),
         policy: of.versions.contains_key("policy of the run"),
-        nodes: nodes.into_iter().flatten().collect(),
+        nodes: nodes(of),
     }
+}
+
+/// The two of all figures, and then the others of a mesh or of pairs.
+fn nodes(of: &Fingerprint) -> Vec<FoundNode> {
+    let sides = ["client", "server"].map(|side| of.versions.get(&format!("{side} node name")));
+    let mut names: Vec<&str> = sides.into_iter().flatten().map(String::as_str).collect();
+    let all = of.versions.keys();
+    for name in all.filter_map(|fact| fact.strip_prefix("node ")) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let node = |(at, name): (usize, &str)| FoundNode {
+        name: name.to_owned(),
+        kernel: kernel(of, at, name),
+    };
+    names.into_iter().enumerate().map(node).collect()
+}
+
+/// That of the node at a place: as an agent saw it there, else as the API server shows it, and
+/// where neither says anything the nodes share one.
+fn kernel(of: &Fingerprint, at: usize, name: &str) -> Option<String> {
+    let machine = |name: &str| of.others.get(name).filter(|it| !is_cluster(it));
+    let seen = match at {
+        0 => Some(of),
+        1 => machine("server").or_else(|| machine(name)),
+        _ => machine(name),
+    };
+    let shown = || {
+        let facts = of.versions.get(&format!("node {name}"))?;
+        Some(facts.rsplit_once(", ")?.1)
+    };
+    let seen = seen.map(|it| it.kernel.as_str());
+    let kernel = seen.filter(|it| !it.is_empty()).or_else(shown);
+    let kernel = kernel.unwrap_or(&of.kernel);
+    (!kernel.is_empty()).then(|| kernel.to_owned())
 }
 
 /// By the system's own configuration; where that says nothing, by a tunnel's device.
@@ -204,12 +241,15 @@ fn proxy(of: &Fingerprint) -> Option<String> {
         return Some("Cilium instead of kube-proxy".to_owned());
     }
     let sides = ["client node kube-proxy", "server node kube-proxy"];
-    match sides.map(fact) {
-        [Some(near), Some(far)] if near != far => {
-            Some(format!("kube-proxy with {near} and with {far}"))
+    Some(match sides.map(fact) {
+        [None, None] => return None,
+        [Some(SILENT), Some(SILENT) | None] | [None, Some(SILENT)] => {
+            "no kube-proxy that answers".to_owned()
         }
-        [Some("none answers"), _] => Some("no kube-proxy that answers".to_owned()),
-        [Some(mode), _] | [_, Some(mode)] => Some(format!("kube-proxy with {mode}")),
-        [None, None] => None,
-    }
+        [Some(SILENT), Some(mode)] | [Some(mode), Some(SILENT)] => {
+            format!("kube-proxy with {mode} on one node, and none that answers on the other")
+        }
+        [Some(near), Some(far)] if near != far => format!("kube-proxy with {near} and with {far}"),
+        [Some(mode), _] | [_, Some(mode)] => format!("kube-proxy with {mode}"),
+    })
 }

@@ -136,7 +136,7 @@ fn every_format_says_which_network_was_found_and_asks_about_the_cluster() {
     let modes = ["client", "server"].map(|side| format!("{side} node kube-proxy"));
     let [near, far] = modes.each_ref().map(String::as_str);
     let calico = "client node network projectcalico.org";
-    let cases: [(&[(&str, &str)], &str); 10] = [
+    let cases: [(&[(&str, &str)], &str); 15] = [
         (
             &[
                 ("daemon calico-node", "calico/node:v3.29.1"),
@@ -207,6 +207,29 @@ fn every_format_says_which_network_was_found_and_asks_about_the_cluster() {
             ],
             "Flannel with UDP in user space, MTU 1450;",
         ),
+        (
+            &[
+                ("daemon kube-ovn-cni", "kubeovn/kube-ovn:v1.14"),
+                ("daemon ovs-ovn", "kubeovn/kube-ovn:v1.14"),
+            ],
+            "Kube-OVN, unknown how packets cross between nodes, MTU 1450;",
+        ),
+        (
+            &[("daemon ovnkube-node", "ovn-kube:v1.1")],
+            "OVN-Kubernetes, unknown how packets cross between nodes, MTU 1450;",
+        ),
+        (
+            &[(near, "none answers"), (far, "iptables")],
+            "MTU 1450; kube-proxy with iptables on one node, and none that answers on the other;",
+        ),
+        (
+            &[(near, "none answers"), (far, "none answers")],
+            "MTU 1450; no kube-proxy that answers;",
+        ),
+        (
+            &[(near, "ipvs"), (far, "iptables")],
+            "MTU 1450; kube-proxy with ipvs and with iptables;",
+        ),
         (&[], "an unknown network, MTU 1450;"),
     ];
     for (facts, expected) in cases {
@@ -245,4 +268,93 @@ fn every_format_says_which_network_was_found_and_asks_about_the_cluster() {
         let asked = Summary::new(&run, &trials).question;
         assert_eq!(asked, "What do the paths through these clusters cost?");
     }
+}
+
+/// What every format says that was found, where the clusters of the run are as this says.
+fn found_in(fingerprint: Fingerprint) -> [String; 3] {
+    let (mut run, trials) = Fake::new(&[Network::same("host"), network("pod", 1.2)]).run();
+    run.provenance.target = "kubernetes".to_owned();
+    run.fingerprint = fingerprint;
+    let summary = Summary::new(&run, &trials);
+    documented::read(&json::render(&summary));
+    let texts = [
+        terminal::render(&summary, Style::default()),
+        markdown::render(&summary).replace('\\', ""),
+        html::render(&summary, &run, &trials),
+    ];
+    texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// As a mesh records them: every machine by the name of its node, and every node as the API
+/// server shows it.
+fn mesh(kernels: &[&str]) -> Fingerprint {
+    let names = || (1..).map(|number| format!("worker-{number}"));
+    let mut whole = fingerprint(&[], 1450);
+    let machine = |kernel: &str| Fingerprint {
+        kernel: kernel.to_owned(),
+        ..Fingerprint::default()
+    };
+    let others = names().zip(kernels.iter().map(|it| machine(it)));
+    whole.others = others.skip(1).collect();
+    for (name, kernel) in names().zip(kernels) {
+        let facts = format!("v1.34.4, {kernel}");
+        whole.versions.insert(format!("node {name}"), facts);
+    }
+    whole
+}
+
+#[test]
+fn every_node_of_a_mesh_is_counted_and_has_its_own_kernel() {
+    let three = "nodes worker-1 (Linux 6.1), worker-2 (Linux 6.2) and worker-3 (Linux 6.3).";
+    for text in found_in(mesh(&["6.1", "6.2", "6.3"])) {
+        assert!(text.contains(three), "{text}");
+    }
+    let six = "nodes worker-1 (Linux 6.1), worker-2 (Linux 6.2), worker-3 (Linux 6.1) and 3 others \
+               (Linux 6.1, Linux 6.4).";
+    for text in found_in(mesh(&["6.1", "6.2", "6.1", "6.4", "6.1", "6.4"])) {
+        assert!(text.contains(six), "{text}");
+    }
+    // Where some share a kernel, only the API server tells all of them apart.
+    let mut shared = mesh(&["6.1", "6.2", "6.3"]);
+    shared.others.clear();
+    for text in found_in(shared) {
+        assert!(text.contains(three), "{text}");
+    }
+    // Without names the facts of the API server are not read.
+    let mut nameless = mesh(&["6.1", "6.2", "6.3"]);
+    let facts = nameless.versions.iter_mut();
+    for (_, value) in facts.filter(|(fact, _)| fact.starts_with("node ")) {
+        *value = "version-1".to_owned();
+    }
+    for text in found_in(nameless) {
+        assert!(text.contains(three), "{text}");
+    }
+}
+
+#[test]
+fn what_was_not_found_is_called_unknown() {
+    let mut whole = fingerprint(&[], 1450);
+    whole.devices.clear();
+    whole.kernel.clear();
+    whole.others.clear();
+    for text in found_in(whole.clone()) {
+        let expected = "an unknown network, MTU unknown; kube-proxy’s mode unknown; nodes worker-1 \
+                        (kernel unknown) and worker-2 (kernel unknown).";
+        assert!(text.contains(expected), "{text}");
+    }
+    for side in ["client", "server"] {
+        whole.versions.remove(&format!("{side} node name"));
+    }
+    for text in found_in(whole) {
+        assert!(text.contains("mode unknown; nodes unknown."), "{text}");
+    }
+}
+
+#[test]
+fn a_tour_between_hosts_asks_about_their_paths() {
+    let (mut run, trials) = Fake::new(&[Network::same("host"), network("vxlan", 1.2)]).run();
+    run.plan.question = "What do container networks cost on this machine?".to_owned();
+    run.provenance.target = "hosts".to_owned();
+    let asked = Summary::new(&run, &trials).question;
+    assert_eq!(asked, "What do the paths between these hosts cost?");
 }
