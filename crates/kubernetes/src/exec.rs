@@ -206,11 +206,6 @@ mod tests {
     use super::*;
     use crate::planted::{PlantedServer, Reply};
 
-    const VERSION: Reply = Reply::Text(
-        r#"{"major":"1","minor":"33","gitVersion":"v1.33.0","gitCommit":"","gitTreeState":"",
-            "buildDate":"","goVersion":"","compiler":"","platform":""}"#,
-    );
-
     /// Starts a program where these are the replies, and gives why it did not.
     fn refused(server: &PlantedServer) -> String {
         let pod = RunningPod::default();
@@ -222,7 +217,7 @@ mod tests {
     #[test]
     fn a_stream_that_is_refused_for_trouble_is_asked_for_again() {
         let bad = Reply::Status(502, "BadGateway", "planted");
-        let server = PlantedServer::start([bad, VERSION], bad);
+        let server = PlantedServer::start([bad, Reply::VERSION], bad);
         let told = refused(&server);
         assert!(
             told.contains("502 Bad Gateway, while the API server answers"),

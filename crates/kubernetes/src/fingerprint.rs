@@ -13,6 +13,7 @@ use plumbline_record::{DeviceFingerprint, Fingerprint};
 use crate::error::ClusterError;
 use crate::path::ClusterPath;
 use crate::policy::RunPolicy;
+use crate::proxy_mode;
 use crate::seat::PathKey;
 use crate::session::ClusterConnection;
 
@@ -89,76 +90,10 @@ pub(crate) fn of_paths(paths: &BTreeMap<PathKey, ClusterPath>) -> Result<Fingerp
     }
     // Where no path stands, nobody has looked at a machine of the cluster.
     let mut whole = whole.unwrap_or_default();
-    whole.versions.extend(proxies(paths));
+    whole.versions.extend(proxy_mode::asked(paths));
     whole.devices = devices;
     whole.others = others;
     Ok(whole)
-}
-
-/// The mode of kube-proxy on both nodes, which pods in their networks can ask
-/// it for; nothing where there are none.
-fn proxies(paths: &BTreeMap<PathKey, ClusterPath>) -> BTreeMap<String, String> {
-    let mut modes = BTreeMap::new();
-    for (sight, seat) in paths.values().flat_map(ClusterPath::sights) {
-        let side = match &*seat {
-            "host-client" => "client",
-            "host-server" => "server",
-            _ => continue,
-        };
-        let mode = sight.kube_proxy.as_deref().unwrap_or("none answers");
-        modes.insert(format!("{side} node kube-proxy"), mode.to_owned());
-    }
-    modes
-}
-
-/// The mode of the proxy of services: what kube-proxy says, or the settings of it or of
-/// Cilium in its place. `None` where this account may not see it.
-pub(crate) fn proxy_mode(
-    session: &ClusterConnection,
-    paths: &BTreeMap<PathKey, ClusterPath>,
-) -> Result<Option<String>, ClusterError> {
-    let mut sights = paths.values().flat_map(ClusterPath::sights);
-    if let Some(said) = sights.find_map(|(sight, _)| sight.kube_proxy.clone()) {
-        return Ok(Some(said));
-    }
-    let maps: Api<ConfigMap> = Api::namespaced(session.client(), "kube-system");
-    for (name, read) in [
-        ("kube-proxy", mode_in as fn(&ConfigMap) -> Option<String>),
-        ("cilium-config", replacement_in),
-    ] {
-        match session.call(&format!("read {name}"), maps.get_opt(name)) {
-            Ok(found) => {
-                if let Some(mode) = found.as_ref().and_then(read) {
-                    return Ok(Some(mode));
-                }
-            }
-            Err(ClusterError::Forbidden { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(None)
-}
-
-/// The mode in kube-proxy's settings, as kubeadm keeps them.
-fn mode_in(settings: &ConfigMap) -> Option<String> {
-    let text = settings.data.as_ref()?.get("config.conf")?;
-    let mode = text.lines().find_map(|line| line.strip_prefix("mode:"))?;
-    match mode.trim().trim_matches('"') {
-        "" => Some("iptables".to_owned()),
-        mode => Some(mode.to_owned()),
-    }
-}
-
-/// Where Cilium translates the services that pods ask, if its settings have it do so in
-/// the place of kube-proxy: at the socket, unless that is left to the nodes' own.
-fn replacement_in(settings: &ConfigMap) -> Option<String> {
-    let data = settings.data.as_ref()?;
-    let has = |key: &str, values: &[&str]| data.get(key).is_some_and(|it| values.contains(&&**it));
-    let mode = match has("bpf-lb-sock-hostns-only", &["true"]) {
-        true => "ebpf",
-        false => "ebpf-socket",
-    };
-    has("kube-proxy-replacement", &["true", "strict"]).then(|| mode.to_owned())
 }
 
 /// What the API server reports about itself, the nodes and the network.
@@ -185,13 +120,15 @@ pub(crate) fn add_cluster<'a>(
     let daemons: Api<DaemonSet> = Api::all(session.client());
     let all = ListParams::default();
     // A network need not be a DaemonSet, and an account need not see them.
-    match session.call("list the DaemonSets", daemons.list(&all)) {
-        Ok(found) => found.items.iter().for_each(|it| of_daemon(&mut facts, it)),
+    let daemons = match session.call("list the DaemonSets", daemons.list(&all)) {
+        Ok(found) => found.items,
         Err(ClusterError::Forbidden { .. }) => {
             facts.insert("network daemons".to_owned(), HIDDEN.to_owned());
+            Vec::new()
         }
         Err(error) => return Err(error),
-    }
+    };
+    daemons.iter().for_each(|it| of_daemon(&mut facts, it));
     if !facts.keys().any(|fact| fact.starts_with("daemon ")) {
         match session.call("list the groups of the API", client.list_api_groups()) {
             Ok(found) => {
@@ -208,12 +145,8 @@ pub(crate) fn add_cluster<'a>(
     let is_cilium = is_known(["daemon cilium", "network api cilium.io"]);
     let is_calico = is_known(["daemon calico-node", "network api crd.projectcalico.org"]);
     if is_cilium {
-        let maps: Api<ConfigMap> = Api::namespaced(session.client(), "kube-system");
-        match session.call("read Cilium's settings", maps.get_opt("cilium-config")) {
-            Ok(found) => found.iter().for_each(|it| of_cilium(&mut facts, it)),
-            Err(ClusterError::Forbidden { .. }) => {}
-            Err(error) => return Err(error),
-        }
+        let found = proxy_mode::settings(session, "cilium-config")?;
+        found.iter().for_each(|it| of_cilium(&mut facts, it));
     }
     if is_calico {
         let kind = GroupVersionKind::gvk("crd.projectcalico.org", "v1", "IPPool");
@@ -227,7 +160,7 @@ pub(crate) fn add_cluster<'a>(
         }
     }
     whole.versions.extend(facts);
-    Ok(())
+    proxy_mode::add_settings(whole, session, &daemons)
 }
 
 /// The policy of the run, which is a part of what is measured; nothing where none stands,
@@ -287,13 +220,7 @@ fn of_calico(facts: &mut BTreeMap<String, String>, pools: &[DynamicObject]) {
 
 fn of_daemon(facts: &mut BTreeMap<String, String>, daemon: &DaemonSet) {
     let name = daemon.name_any();
-    let containers = daemon
-        .spec
-        .as_ref()
-        .and_then(|it| it.template.spec.as_ref())
-        .map(|it| it.containers.as_slice())
-        .unwrap_or_default();
-    let images: Vec<&str> = containers
+    let images: Vec<&str> = proxy_mode::containers(daemon)
         .iter()
         .filter_map(|it| it.image.as_deref())
         .collect();
@@ -305,23 +232,77 @@ fn of_daemon(facts: &mut BTreeMap<String, String>, daemon: &DaemonSet) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::planted::{PlantedServer, Reply};
+    use crate::proxy_mode::{PROXIES, SILENT};
+
+    fn text(of: &Value) -> Reply {
+        Reply::Text(of.to_string().leak())
+    }
+
+    /// A DaemonSet that is wanted on so many nodes, with this command line.
+    fn proxy(nodes: u32, command: &[&str]) -> Value {
+        json!({
+            "metadata": { "name": "kube-proxy" },
+            "spec": { "selector": {}, "template": { "spec": { "containers": [
+                { "name": "kube-proxy", "image": "kube-proxy:v1.34.4", "command": command },
+            ] } } },
+            "status": { "desiredNumberScheduled": nodes, "currentNumberScheduled": nodes,
+                "numberMisscheduled": 0, "numberReady": nodes },
+        })
+    }
+
+    /// What a cluster with this DaemonSet, and kubeadm's settings with this mode, is found to
+    /// have on both nodes where this has been asked before.
+    fn found(daemon: &Value, mode: &str, asked: &[&str]) -> Vec<Option<String>> {
+        let node = |name| text(&json!({ "metadata": { "name": name } }));
+        let daemons = json!({ "kind": "DaemonSetList", "apiVersion": "apps/v1", "metadata": {},
+            "items": [daemon] });
+        let settings = format!("kind: KubeProxyConfiguration\nmode: \"{mode}\"\n");
+        let settings = json!({ "metadata": { "name": "kube-proxy" },
+            "data": { "config.conf": settings } });
+        let replies = [
+            Reply::VERSION,
+            node("a"),
+            node("b"),
+            text(&daemons),
+            text(&settings),
+        ];
+        let server = PlantedServer::start(replies, Reply::Status(404, "NotFound", "planted"));
+        let mut whole = Fingerprint::default();
+        let facts = PROXIES.iter().zip(asked);
+        let facts = facts.map(|(fact, said)| ((*fact).to_owned(), (*said).to_owned()));
+        whole.versions.extend(facts);
+        add_cluster(&mut whole, &server.session(), ["a", "b"].into_iter()).unwrap();
+        assert_eq!(whole.versions["server node name"], "b");
+        let of = |fact: &&str| whole.versions.get(*fact).cloned();
+        PROXIES.iter().map(of).collect()
+    }
 
     #[test]
-    fn the_mode_of_the_proxy_is_in_its_settings() {
-        let settings = |key: &str, text: &str| -> ConfigMap {
-            serde_json::from_value(serde_json::json!({ "data": { key: text } })).unwrap()
-        };
-        let of = |mode: &str| {
-            let text = format!("kind: KubeProxyConfiguration\nmode: {mode}\noomScoreAdj: 0\n");
-            mode_in(&settings("config.conf", &text))
-        };
-        assert_eq!(of("nftables").as_deref(), Some("nftables"));
-        assert_eq!(of("\"\"").as_deref(), Some("iptables"));
-        assert_eq!(mode_in(&settings("config.conf", "kind: X")), None);
-        let cilium = |it| replacement_in(&settings("kube-proxy-replacement", it));
-        assert_eq!(cilium("true").as_deref(), Some("ebpf-socket"));
-        assert_eq!(cilium("false"), None);
+    fn the_mode_of_the_proxy_is_recorded_where_no_pod_could_ask() {
+        let both = |mode: &str| vec![Some(mode.to_owned()); 2];
+        let kubeadm = proxy(
+            2,
+            &["kube-proxy", "--config=/var/lib/kube-proxy/config.conf"],
+        );
+        assert_eq!(found(&kubeadm, "nftables", &[]), both("nftables"));
+        assert_eq!(found(&kubeadm, "", &[]), both("iptables"));
+        // Its metrics may be elsewhere.
+        assert_eq!(found(&kubeadm, "ipvs", &[SILENT; 2]), both("ipvs"));
+        // What answers is not settings.
+        assert_eq!(found(&kubeadm, "ipvs", &["iptables"; 2]), both("iptables"));
+        let one = found(&kubeadm, "ipvs", &["iptables", SILENT]);
+        assert_eq!(one, ["iptables", SILENT].map(|it| Some(it.to_owned())));
+        // As where a network was set to take its place.
+        let idle = proxy(
+            0,
+            &["kube-proxy", "--config=/var/lib/kube-proxy/config.conf"],
+        );
+        assert_eq!(found(&idle, "iptables", &[]), [None, None]);
+        assert_eq!(found(&idle, "iptables", &[SILENT; 2]), both(SILENT));
     }
 
     #[test]

@@ -39,6 +39,7 @@ mod policies;
 mod policy;
 mod programmable;
 mod provisioner;
+mod proxy_mode;
 mod reach;
 mod request;
 mod route;

@@ -31,6 +31,12 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
+    /// Says which version it is.
+    pub(crate) const VERSION: Self = Self::Text(
+        r#"{"major":"1","minor":"33","gitVersion":"v1.33.0","gitCommit":"","gitTreeState":"",
+            "buildDate":"","goVersion":"","compiler":"","platform":""}"#,
+    );
+
     fn body(self, sent: &str) -> Option<(u16, String)> {
         if let Self::Text(text) = self {
             return Some((200, text.to_owned()));

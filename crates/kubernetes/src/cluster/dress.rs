@@ -16,7 +16,7 @@ use crate::manifest::PORT;
 use crate::path::{ClusterPath, EndProbe};
 use crate::seat::Seat;
 use crate::site::lock;
-use crate::{fingerprint, policies, services};
+use crate::{policies, proxy_mode, services};
 
 /// How long proxies, or a network that enforces policies, may take until they have all: so long,
 /// however few there are, and for each one more. Some proxies act only every 30 s.
@@ -296,7 +296,7 @@ impl Cluster {
         if scene.services.is_none() || wanted == ServiceProxy::Own {
             return Ok(());
         }
-        let mode = fingerprint::proxy_mode(&self.session, &self.first)?;
+        let mode = proxy_mode::of_services(&self.session, &self.first)?;
         match other_proxy(wanted, mode.as_deref()) {
             None => Ok(()),
             Some(other) => Err(TargetError::Unsupported {
