@@ -37,6 +37,7 @@ mod survive;
 mod tried;
 #[path = "../crates/engine/tests/it/tries.rs"]
 mod tries;
+mod truth;
 mod tune;
 mod tuning;
 mod usage;
