@@ -4,7 +4,7 @@ use plumbline_experiment::{Arrival, Workload, WorkloadKind};
 use plumbline_record::{GateFailure, NeighbourRecord, ProcessCpu, Warning};
 
 use super::*;
-use crate::planted::{MS, Planted, healthy, histogram, plan, seen, workload};
+use crate::planted::{MS, Planted, healthy, plan, seen, workload};
 
 /// The gates that fail after `plant` has changed a healthy observation.
 fn failures(plant: impl FnOnce(&mut Planted)) -> Vec<GateFailure> {
