@@ -284,6 +284,42 @@ fn an_error_beside_a_gate_is_said_behind_its_verdict() {
     assert!(tests.exists(), "{said}");
 }
 
+/// Neither the verdict nor other files are lost with one that cannot be written.
+#[test]
+fn a_file_that_cannot_be_written_leaves_the_verdict() {
+    let Some(_alone) = world::lab("a_file_that_cannot_be_written") else {
+        return;
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("out");
+    let [table, tests] = ["nowhere/gate.md", "gate.xml"].map(|it| scratch.path().join(it));
+    let networks = ["gate", "--base", "routed", "--head", "routed+100us"];
+    let limit = ["--limit", "p50=10%", "--budget", "1m", "--out"];
+    let places = [out.to_str().unwrap(), "--junit", tests.to_str().unwrap()];
+    let table = ["--markdown", table.to_str().unwrap()];
+    let mut gate = Running::start(&[&networks[..], SHORT, &limit, &places, &table].concat());
+    eventually("the run has a directory", PATIENCE, || {
+        !runs_in(&out).is_empty()
+    });
+    // No file can take its place.
+    let page = run_directory(&out).join("report.html");
+    fs::create_dir_all(page.join("taken")).unwrap();
+    let code = gate.wait(4 * PATIENCE);
+    let said = gate.said();
+    let tests = fs::read_to_string(&tests).unwrap_or_else(|error| panic!("{error}: {said}"));
+    // Where the machine was too busy, that is no verdict.
+    let verdict = match tests.contains("failures=\"1\"") {
+        true => 1,
+        false => 2,
+    };
+    assert_eq!(code, Some(verdict), "{said}");
+    let last = said.trim_end().lines().rev();
+    for (line, file) in last.zip(["gate.md", "report.html"]) {
+        assert!(line.starts_with("plumbline: "), "{said}");
+        assert!(line.contains(file), "{said}");
+    }
+}
+
 /// A run that could not go on says nothing of its head, whatever its trials show so far.
 #[test]
 fn a_gate_that_ends_in_an_error_has_no_verdict() {

@@ -84,20 +84,21 @@ pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCo
     let to_go_on = (!is_whole).then(|| against.command());
     let shown = show(args, &session, &summary, (&text, to_go_on));
     let ending = conducted?;
-    shown?;
+    let mut after = vec![shown];
     for (file, text) in judged.files() {
-        write_atomically(file, text.as_bytes())?;
+        after.push(write_atomically(file, text.as_bytes()).map_err(Into::into));
     }
     judged.lines.iter().for_each(|line| progress::say(line));
-    let code = judged.exit_code(&summary, ending.interrupted);
-    if !ending.interrupted
-        && let Err(error) = look_beside(args, &session, &summary)
-    {
-        if code == 0 {
-            return Err(error);
-        }
-        progress::say(&format!("plumbline: {error:#}"));
+    if !ending.interrupted {
+        after.push(look_beside(args, &session, &summary));
     }
+    let failed: Vec<_> = after.into_iter().filter_map(Result::err).collect();
+    let say = |error: &anyhow::Error| progress::say(&format!("plumbline: {error:#}"));
+    failed.iter().for_each(say);
+    let code = match judged.exit_code(&summary, ending.interrupted) {
+        0 if !failed.is_empty() => 2,
+        code => code,
+    };
     Ok(ExitCode::from(code))
 }
 
