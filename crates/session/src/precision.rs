@@ -6,8 +6,8 @@ use std::time::Duration;
 use plumbline_experiment::{Precision, Sequential};
 use plumbline_record::{Run, Trial};
 use plumbline_report::Summary;
-use plumbline_report::compare::{LimitOutcome, check_limits};
-use plumbline_stats::precision;
+use plumbline_report::compare::check_limits;
+use plumbline_stats::{looks, precision};
 
 /// Blocks of the plan that have trials.
 pub(crate) fn begun(trials: &[Trial]) -> usize {
@@ -59,9 +59,7 @@ fn until_decided(
 
 fn are_decided(run: &Run, trials: &[Trial]) -> bool {
     let limits = check_limits(0, &run.plan, &Summary::new(run, trials));
-    limits
-        .iter()
-        .all(|check| check.outcome != LimitOutcome::Undecided)
+    looks::are_decided(limits.iter().map(|check| check.outcome.is_held()))
 }
 
 /// Blocks that a budget, in nanoseconds, still has time for when `blocks` took so long.

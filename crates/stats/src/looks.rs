@@ -80,6 +80,29 @@ fn leaves(looks: &[usize], critical: f64) -> f64 {
     1.0 - integral(&mut inside.into_iter())
 }
 
+/// Whether an interval is within a limit: all of it, or none; `None` where the limit lies in it.
+pub fn is_held(low: f64, high: f64, limit: f64) -> Option<bool> {
+    if low > limit {
+        Some(false)
+    } else {
+        (high <= limit).then_some(true)
+    }
+}
+
+/// Whether a run ends at a look, by what is [within its limit](is_held): every limit is decided.
+pub fn are_decided(within: impl IntoIterator<Item = Option<bool>>) -> bool {
+    within.into_iter().all(|it| it.is_some())
+}
+
+/// Whether all is within its limit when a run has ended: not where one is beyond, whatever the
+/// others are; `None` where some are undecided, or there are none.
+pub fn all_held(within: &[Option<bool>]) -> Option<bool> {
+    if within.contains(&Some(false)) {
+        return Some(false);
+    }
+    (!within.is_empty() && are_decided(within.iter().copied())).then_some(true)
+}
+
 /// About how many blocks in all it takes until an interval excludes, with 80 % probability,
 /// a value that is `distance` from its estimate, if that is the truth. `half_width` is how
 /// far the interval reaches towards that value after `blocks` blocks, in the unit of
@@ -113,6 +136,35 @@ mod tests {
         assert!((0.05 / 3.0..0.018).contains(&far), "{far}");
         assert_eq!(level_of_each(&[5, 5], 0.05), 0.025);
         assert_eq!(level_of_each(&[5; 100], 0.05), 0.0005);
+    }
+
+    #[test]
+    fn an_interval_that_holds_its_limit_decides_nothing() {
+        for (low, high, within) in [
+            (-0.1, 0.02, Some(true)),
+            (-0.1, 0.03, Some(true)),
+            (0.03, 0.04, None),
+            (-0.1, 0.04, None),
+            (0.031, 0.04, Some(false)),
+            (f64::NEG_INFINITY, f64::INFINITY, None),
+        ] {
+            assert_eq!(is_held(low, high, 0.03), within, "{low} to {high}");
+        }
+    }
+
+    #[test]
+    fn one_that_is_beyond_is_enough_and_a_run_ends_when_all_are_decided() {
+        let [held, broken, open] = [Some(true), Some(false), None];
+        for (within, decided, all) in [
+            (&[held, held][..], true, held),
+            (&[held, broken], true, broken),
+            (&[held, open], false, open),
+            (&[broken, open], false, broken),
+            (&[], true, open),
+        ] {
+            assert_eq!(are_decided(within.iter().copied()), decided, "{within:?}");
+            assert_eq!(all_held(within), all, "{within:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Overheads against the limits that an experiment states.
 
 use plumbline_experiment::{Plan, metric};
+use plumbline_stats::looks::is_held;
 use plumbline_stats::verdict::Direction;
 use serde::Serialize;
 
@@ -50,6 +51,17 @@ pub enum LimitOutcome {
     Undecided,
 }
 
+impl LimitOutcome {
+    /// Whether all is within the limit; `None` where that is undecided.
+    pub fn is_held(self) -> Option<bool> {
+        match self {
+            Self::Held => Some(true),
+            Self::Broken => Some(false),
+            Self::Undecided => None,
+        }
+    }
+}
+
 /// Checks every limit of a plan against every comparison on its metric. A limit
 /// on what was never compared is undecided, so that it cannot pass unnoticed. `run` is the
 /// position of the run among those compared.
@@ -96,9 +108,9 @@ fn check_one(run: usize, limit: f64, summary: &Summary, of: &Comparison) -> Limi
         ),
     };
     let [ours, theirs] = effect.map_or([false; 2], |effect| effect.may_hide);
-    let outcome = match interval {
-        Some((low, _)) if low > limit && !theirs => LimitOutcome::Broken,
-        Some((_, high)) if high <= limit && !ours => LimitOutcome::Held,
+    let outcome = match interval.and_then(|(low, high)| is_held(low, high, limit)) {
+        Some(false) if !theirs => LimitOutcome::Broken,
+        Some(true) if !ours => LimitOutcome::Held,
         _ => LimitOutcome::Undecided,
     };
     LimitCheck {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use plumbline_experiment::{Treatment, TreatmentId};
 use plumbline_record::{Run, Trial, spent};
 use plumbline_stats::family::minimum_blocks;
-use plumbline_stats::looks::blocks_to_decide;
+use plumbline_stats::looks::{all_held, blocks_to_decide};
 use serde::Serialize;
 
 pub use junit::render as junit;
@@ -94,20 +94,17 @@ impl Decision {
             .into_iter()
             .map(|check| DecidedLimit::new(check, &summary, &pace))
             .collect();
-        let outcome = |wanted| limits.iter().any(|one| one.check.outcome == wanted);
+        let held = limits.iter().map(|one| one.check.outcome.is_held());
+        let held: Vec<_> = held.collect();
         let all = || summary.treatments.iter().map(|one| &one.treatment);
         let compared = all().filter_map(|it| Some((all().nth(it.baseline?)?, it)));
         let (bases, heads): (Vec<_>, Vec<_>) = compared.unzip();
         Self {
-            verdict: match (
-                outcome(LimitOutcome::Broken),
-                outcome(LimitOutcome::Undecided),
-            ) {
-                (true, _) => HeadVerdict::Worse,
-                (false, true) => HeadVerdict::Undecided,
-                // A run that was asked for none, gone on with by a gate.
-                (false, false) if limits.is_empty() => HeadVerdict::Undecided,
-                (false, false) => HeadVerdict::NotWorse,
+            verdict: match all_held(&held) {
+                Some(false) => HeadVerdict::Worse,
+                Some(true) => HeadVerdict::NotWorse,
+                // There are none where a gate goes on with a run that was asked for none.
+                None => HeadVerdict::Undecided,
             },
             base: network(&bases),
             head: network(&heads),

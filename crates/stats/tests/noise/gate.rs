@@ -1,11 +1,11 @@
 //! Gates: runs that end at the first look at which every limit is decided.
 
-use plumbline_stats::family::{self, JointEffect};
-use plumbline_stats::looks::{blocks_to_decide, level_of_each};
+use plumbline_stats::family;
+use plumbline_stats::looks::{all_held, are_decided, blocks_to_decide, is_held, level_of_each};
 
 use super::{Noise, Source};
 
-/// Numbers of blocks, set beforehand.
+/// Numbers of blocks, set beforehand, as `plumbline gate` sets them.
 pub(crate) const LOOKS: [usize; 5] = [8, 12, 18, 27, 41];
 
 const ALPHA: f64 = 0.05;
@@ -46,13 +46,13 @@ pub(crate) fn answers(noise: Noise, effects: [f64; 2], limit: f64, gates: u64) -
         for look in LOOKS {
             let data: Vec<_> = all.iter().map(|one| one[..look].to_vec()).collect();
             let found = family::compare(&data, level, seed).unwrap();
-            let is_broken = |one: &JointEffect| one.joint.low > limit.exp_m1();
-            let is_held = |one: &JointEffect| one.joint.high <= limit.exp_m1();
-            let is_decided = found.iter().all(|one| is_broken(one) || is_held(one));
-            if is_decided || look == most {
-                let is_worse = found.iter().any(is_broken);
-                worse += u32::from(is_worse);
-                not_worse += u32::from(is_decided && !is_worse);
+            let joint = found.iter().map(|one| one.joint);
+            let held = joint.map(|it| is_held(it.low, it.high, limit.exp_m1()));
+            let held: Vec<_> = held.collect();
+            if are_decided(held.iter().copied()) || look == most {
+                let answer = all_held(&held);
+                worse += u32::from(answer == Some(false));
+                not_worse += u32::from(answer == Some(true));
                 blocks += look;
                 break;
             }
