@@ -14,6 +14,9 @@ const NOISE: f64 = 0.02;
 const DRIFTS: [f64; 4] = [0.0, 0.005, 0.01, 0.02];
 const BLOCKS: usize = 10;
 const REPETITIONS: u32 = 2_000;
+/// So many of them, or more, are called different once in a hundred times where 5 % is the truth:
+/// 2,000 × 0.05 + 2.33 × √(2,000 × 0.05 × 0.95).
+const BY_CHANCE: f64 = 123.0 / REPETITIONS as f64;
 
 #[derive(Clone, Copy)]
 enum Order {
@@ -100,7 +103,7 @@ fn two_identical_networks_in_random_blocks_differ_at_most_at_the_stated_level() 
         let rate = false_alarms(2, drift, Order::RandomInBlocks);
         println!("2 treatments, drift {drift}: {:.1} %", 100.0 * rate);
         // Not far below 5 % either: a test that never fires is no test.
-        assert!((0.03..=0.07).contains(&rate), "drift {drift}: {rate}");
+        assert!((0.03..=ALPHA).contains(&rate), "drift {drift}: {rate}");
     }
 }
 
@@ -109,14 +112,15 @@ fn of_five_identical_networks_none_differs_at_most_at_the_stated_level() {
     for drift in DRIFTS {
         let rate = false_alarms(5, drift, Order::RandomInBlocks);
         println!("5 treatments, drift {drift}: {:.1} %", 100.0 * rate);
-        assert!((0.01..=0.07).contains(&rate), "drift {drift}: {rate}");
+        // They are at 5 %, so that the number of one seed may be more.
+        assert!((0.01..BY_CHANCE).contains(&rate), "drift {drift}: {rate}");
     }
 }
 
 #[test]
 fn one_after_the_other_turns_drift_into_differences() {
     // The same trials, counted by the same code: what fails is the order.
-    assert!(false_alarms(2, 0.0, Order::OneAfterTheOther) <= 0.07);
+    assert!(false_alarms(2, 0.0, Order::OneAfterTheOther) < BY_CHANCE);
     for drift in &DRIFTS[1..] {
         let rate = false_alarms(2, *drift, Order::OneAfterTheOther);
         println!("A A A A B B B B, drift {drift}: {:.1} %", 100.0 * rate);
