@@ -1,5 +1,6 @@
 //! Why there is no run, or only a part of one.
 
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
@@ -54,10 +55,9 @@ pub enum SessionError {
     #[error(transparent)]
     LeftBehind(#[from] LeftBehind),
     /// Something went wrong, and then the target could not be taken down either.
-    #[error("{first}; and {left}")]
+    #[error("{}; and {left}", whole(.first))]
     Both {
-        /// What went wrong first.
-        #[source]
+        /// What went wrong first. It is told within the sentence, so it is no source.
         first: Box<SessionError>,
         /// What is left.
         left: LeftBehind,
@@ -73,6 +73,14 @@ impl SessionError {
             _ => false,
         }
     }
+}
+
+/// An error and what it came from.
+fn whole(error: &SessionError) -> String {
+    let first: &dyn Error = error;
+    let chain = std::iter::successors(Some(first), |&it| it.source());
+    let all: Vec<String> = chain.map(ToString::to_string).collect();
+    all.join(": ")
 }
 
 /// What could not be undone.
@@ -99,5 +107,24 @@ fn kept_at(kept: &Option<Box<Result<PathBuf, RunDirectoryError>>>) -> String {
         None => "it had no trials".to_owned(),
         Some(Ok(path)) => format!("its trials are in {}", path.display()),
         Some(Err(error)) => format!("its trials could not be kept: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the program tells errors: with all that they came from.
+    #[test]
+    fn what_went_wrong_first_is_told_once_and_as_a_whole() {
+        let first = Box::new(SessionError::Logs(io::Error::other("the disk is full")));
+        let left = LeftBehind {
+            target: "hosts",
+            errors: vec![TargetError::Failed("ssh to b".to_owned())],
+        };
+        let told = whole(&SessionError::Both { first, left });
+        for part in ["the run directory", "the disk is full", "ssh to b"] {
+            assert_eq!(told.matches(part).count(), 1, "{part}: {told}");
+        }
     }
 }
