@@ -18,8 +18,8 @@ use crate::moments::{Moments, say, times};
 use crate::observed::ran_to_its_end;
 use crate::world::{self, eventually, run_directory, stderr};
 
-/// How long agents may go on without a controller (S-5e), and then they and their
-/// shells take to notice and to clean up on a machine that is busy.
+/// How long agents may go on without a controller (S-5e), which `lease` holds, and what their
+/// processes and shells may then take to be gone, with what they made, on a machine that is busy.
 const LEASE: Duration = Duration::from_secs(3);
 pub(crate) const CLEANED: Duration = Duration::from_secs(20);
 

@@ -49,9 +49,9 @@ fn ctrl_c_while_pods_start_leaves_nothing() {
     assert_eq!(cluster.inventory(), before);
 }
 
-/// S-5e: the load stops within 3 s. Then `cleanup` shows what is left, and removes it when told
-/// to, from elsewhere than where the run was not before its pods have ended. First while a load runs, then
-/// at moments from the first pod to a while into a load.
+/// The agents end by themselves (S-5e; `lease` holds how soon each does). Then `cleanup` shows what
+/// is left, and removes it when told to, from elsewhere than where the run was not before its pods
+/// have ended. First while a load runs, then at moments from the first pod to a while into a load.
 #[test]
 fn a_killed_controller_stops_the_load_and_cleanup_removes_the_rest() {
     const TEST: &str = "a_killed_controller_stops_the_load_and_cleanup_removes_the_rest";
@@ -111,7 +111,7 @@ fn start_of_long_trials(cluster: &Cluster) -> Running {
 fn is_killed_and_cleaned_up(cluster: &Cluster, mut run: Running) {
     run.signal(Signal::SIGKILL);
     assert_eq!(run.wait(Duration::from_secs(5)), None);
-    // Those of a trial of a minute.
+    // Those of a trial of a minute; the machine may be busy.
     eventually("the agents have ended", Duration::from_secs(20), || {
         agents(cluster) == 0
     });
