@@ -112,9 +112,22 @@ fn the_gate_fails_when_a_test_was_skipped_that_it_does_not_know() {
         ("SKIP two: no eBPF\n", Some("user"), true),
         ("SKIP two: no eBPF\n", Some("root"), false),
         ("SKIP three: no eBPF\n", Some("root"), true),
+        ("SKIP three: no eBPF\n", Some("user"), false),
     ] {
         let gate = gate("skips", said, who);
         assert_eq!(gate.status.success(), is_known, "{said}: {}", stdout(&gate));
+    }
+}
+
+/// What only one of both may skip the other has run: each has a file of skips of its own.
+#[test]
+fn the_gate_holds_apart_what_root_and_what_a_user_has_skipped() {
+    for (script, held) in [
+        ("run", ".ci/skips \"$scratch/skips-as-root\" \"$who\"\n"),
+        ("test-as-user", "/skips\" \"$skips\" user\n"),
+    ] {
+        let text = fs::read_to_string(Path::new(".ci").join(script)).unwrap();
+        assert!(text.contains(held), "{script} has no: {held}");
     }
 }
 
