@@ -67,6 +67,14 @@ const BEFORE_THE_FIRST_TRIAL: &[Stage] = &[
         cut: Cut::Process,
         says: "the agent on a ended while it measured its floor: ssh to a: ",
     },
+    // The path is tried before the machine is measured at rest.
+    Stage {
+        host: "b",
+        text: "\"message\":\"serve\"",
+        after: 0,
+        cut: Cut::Connection,
+        says: "the agent on b ended while it received: ssh to b: ",
+    },
 ];
 
 /// Before a trial the machine is measured at rest, and before that the path is tried.
@@ -91,6 +99,25 @@ const IN_A_TRIAL: &[Stage] = &[
         after: 0,
         cut: Cut::Connection,
         says: "the agent on b ended while what it saw was collected: ssh to b: ",
+    },
+];
+
+/// Networks that take turns, whose agents share what leads to a host. While their clocks are read,
+/// what each is in the middle of is up to the machine; when their machine is watched, all send.
+const IN_TURNS: &[Stage] = &[
+    Stage {
+        host: "a",
+        text: "\"message\":\"rest\"|\"message\":\"clock\"",
+        after: 0,
+        cut: Cut::Process,
+        says: "the agent on a ended while ",
+    },
+    Stage {
+        host: "a",
+        text: "\"message\":\"rest\"|\"message\":\"watch\"",
+        after: 0,
+        cut: Cut::Connection,
+        says: "the agent on a ended while it sent: ssh to a: ",
     },
 ];
 
@@ -139,9 +166,15 @@ impl Cutter {
         })
     }
 
-    /// A run that is cut so at a stage, and leaves nothing.
+    /// A run of two trials that is cut so at a stage, and leaves nothing.
     #[track_caller]
     fn run(&self, stage: &Stage) -> Said {
+        self.run_with(stage, &[])
+    }
+
+    /// The same with more arguments.
+    #[track_caller]
+    fn run_with(&self, stage: &Stage, more: &[&str]) -> Said {
         let out = self.hosts.path("out");
         // That of the run before, where it got so far.
         let _ = fs::remove_dir_all(&out);
@@ -160,7 +193,7 @@ impl Cutter {
         let order = format!("{host} {how} {after} {} {text}", done.display());
         let output = self
             .hosts
-            .run_with(&[], &[TWO_TRIALS, &["--duration", "500ms"]].concat())
+            .run_with(&[], &[TWO_TRIALS, &["--duration", "500ms"], more].concat())
             .env("LD_PRELOAD", self.library.path())
             .env("PLANTED_CUT", order)
             .output()
@@ -225,6 +258,27 @@ fn ssh_that_is_cut_in_a_trial_costs_that_trial() {
     let (_, trials) = record(&out);
     assert_eq!(trials.len(), 2, "{}", said.text);
     trials.iter().for_each(assert_measured);
+}
+
+#[test]
+fn ssh_that_is_cut_in_turns_costs_those_that_took_them() {
+    let Some(cutter) = Cutter::new("ssh that is cut in turns") else {
+        return;
+    };
+    let out = cutter.hosts.path("out");
+    for stage in IN_TURNS {
+        let said = cutter.run_with(stage, &["--address", "other=control"]);
+        let (_, trials) = record(&out);
+        assert_eq!(trials.len(), 4, "{}", said.text);
+        let (lost, kept) = trials.split_at(2);
+        for trial in lost {
+            let error = trial["status"]["error"].as_str();
+            let error = error.unwrap_or_else(|| panic!("{}: {}", trial["status"], said.text));
+            assert!(error.starts_with(stage.says), "{error}");
+        }
+        kept.iter().for_each(assert_measured);
+        assert_eq!(said.code, Some(exit_code(&run_directory(&out))));
+    }
 }
 
 #[test]
