@@ -127,6 +127,16 @@ fn faults(trial: &Value) -> Vec<String> {
     }
 }
 
+/// Trials that anything but the machine has cost: those that failed or are void because of more
+/// than the machine, and those in which no request was answered.
+pub(crate) fn lost(trials: &[Value]) -> Vec<&Value> {
+    let is_lost = |trial: &&Value| {
+        let completed = &trial["observation"]["what"]["load"]["completed"];
+        !faults(trial).is_empty() || completed.as_u64().is_none_or(|it| it == 0)
+    };
+    trials.iter().filter(is_lost).collect()
+}
+
 /// Both ends saw what the workload is made of, and no error.
 #[track_caller]
 fn carried_load(treatment: &Value, observation: &Value) {
@@ -172,4 +182,23 @@ fn planted_faults_are_seen() {
     }
     let unanswered = trial(r#"{"status": "invalid", "gates": [{"gate": "errors"}]}"#);
     assert!(failed(&unanswered, "errors") && !failed(&unanswered, "disturbed"));
+}
+
+#[test]
+fn planted_losses_are_seen() {
+    let trial = |status: &str, completed: u64| {
+        let status: Value = serde_json::from_str(status).unwrap();
+        let what = serde_json::json!({ "load": { "completed": completed } });
+        serde_json::json!({ "status": status, "observation": { "what": what } })
+    };
+    let valid = r#"{"status": "valid"}"#;
+    let failed = r#"{"status": "failed", "error": "no route"}"#;
+    let of_machine = r#"{"status": "invalid", "gates": [{"gate": "disturbed"}]}"#;
+    let wrong_path = r#"{"status": "invalid", "gates": [{"gate": "wrong-path"}]}"#;
+    let kept = [trial(valid, 7), trial(of_machine, 7)];
+    assert!(lost(&kept).is_empty());
+    let mut all_lost = [(valid, 0), (failed, 7), (wrong_path, 7)].map(|(it, n)| trial(it, n));
+    assert_eq!(lost(&all_lost).len(), 3);
+    all_lost[1]["observation"] = Value::Null;
+    assert_eq!(lost(&all_lost).len(), 3);
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::kubelab::Kubelab;
 use super::left::agents;
 use super::{Cluster, cluster, lasting, read, short, statuses};
-use crate::observed::{exit_code, ran_to_its_end};
+use crate::observed::{exit_code, lost, ran_to_its_end};
 use crate::world::{Running, eventually, run_directory, stdout, trials};
 
 /// The receiver's pod of the path `pod`.
@@ -266,13 +266,13 @@ fn goes_on_without(machine: &'static str, daemon: &'static str, time: Duration) 
     let code = run.wait(Duration::from_secs(180));
     let directory = run_directory(cluster.out());
     let (_, trials) = read(&directory);
-    assert!(failed(&trials).len() <= 1, "{:?}", statuses(&trials));
+    assert!(lost(&trials).len() <= 1, "{:?}", statuses(&trials));
     assert_eq!(trials.last().unwrap()["block"], 7, "{}", cluster.said());
     assert_eq!(code, Some(exit_code(&directory)), "{}", cluster.said());
     assert_eq!(inventory_in_time(&cluster, &before), before);
 }
 
-/// The trials before it and after it count.
+/// The trials before it and after it carry their load.
 #[test]
 fn an_api_server_that_is_away_for_90_seconds_costs_the_trial_under_way() {
     goes_on_without("cp", "kube-apiserver", Duration::from_secs(90));
