@@ -53,6 +53,7 @@ fn neither_the_run_nor_what_is_shown_tells_names() {
     );
     assert_hidden("the JSON", &printed);
     let recorded = world::run_directory(&directory);
+    ran_to_its_end(&ran, &recorded);
     for file in files(&recorded) {
         let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
         assert_hidden(&file.display().to_string(), &text);

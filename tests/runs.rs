@@ -458,8 +458,9 @@ fn idle_cpus_are_kept_awake_and_the_record_says_how() {
     let words = words
         .split_whitespace()
         .chain([out.path().to_str().unwrap()]);
-    world::output(&words.collect::<Vec<_>>());
+    let ran = output(&words.collect::<Vec<_>>());
     let directory = world::run_directory(out.path());
+    observed::ran_to_its_end(&ran, &directory);
     let read = |name| std::fs::read_to_string(directory.join(name)).unwrap();
     let run: serde_json::Value = serde_json::from_str(&read("run.json")).unwrap();
     let known = &run["fingerprint"];

@@ -195,6 +195,7 @@ fn what_a_command_destroys_is_there_again_afterwards() {
     if seen.is_empty() {
         return world::skip(test, &stderr(&result));
     }
+    assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     assert!(!stderr(&result).contains("failed"), "{}", stderr(&result));
     for flow in seen.iter().flat_map(|it| it["flows"].as_array().unwrap()) {
         let (gap, ends) = longest_gap(flow);

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::inventory::Inventory;
 use crate::left::{MARK, marked};
+use crate::observed::ran_to_its_end;
 use crate::world::{self, PATIENCE, Running, eventually, output, stderr, stdout};
 
 /// A file of the machine, what it holds, and what it would be set to.
@@ -227,6 +228,7 @@ fn a_run_says_whether_the_machine_was_tuned() {
         let run = output(&words.collect::<Vec<_>>());
         assert!(place.exists(), "{}", stderr(&run));
         let directory = world::run_directory(&place);
+        ran_to_its_end(&run, &directory);
         let text = std::fs::read_to_string(directory.join("run.json")).unwrap();
         let record: Value = serde_json::from_str(&text).unwrap();
         seen.insert(tune.len(), (directory, record["fingerprint"].clone()));

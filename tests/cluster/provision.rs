@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::{Cluster, cluster, read, short};
-use crate::observed::is_set_up;
+use crate::observed::{is_set_up, ran_to_its_end};
 use crate::world::{Running, eventually, run_directory, stderr, stdout, trials};
 
 /// Stands for a program that makes clusters: it hands over the one that is
@@ -267,7 +267,9 @@ fn host_networking_is_asked_about_where_others_use_the_cluster() {
     assert_eq!(cluster.run_directory(), None);
 
     let output = fake.outcome(&cluster, "shared", &["--allow-host-network"]);
-    let (_, trials) = read(&run_directory(cluster.out()));
+    let directory = run_directory(cluster.out());
+    ran_to_its_end(&output, &directory);
+    let (_, trials) = read(&directory);
     assert!(trials.len() > 2, "{}", stderr(&output));
 }
 
@@ -325,6 +327,7 @@ fn a_run_that_was_cut_off_goes_on_with_fresh_clusters() {
     let mut rest = fake.provision(cluster.resume(&directory));
     rest.args(["--unprovision", &fake.command("down")]);
     let output = rest.output().unwrap();
+    ran_to_its_end(&output, &directory);
     let (_, all) = read(&directory);
     assert!(all.len() > kept, "{}", stderr(&output));
     assert_eq!(all.last().unwrap()["block"], 2, "{}", stderr(&output));
