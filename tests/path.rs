@@ -261,6 +261,9 @@ fn remedies_are_tried_in_a_lab_only() {
 /// With so many, in both placements and IP versions, there are fifty paths.
 const MANY_NETWORKS: usize = 15;
 
+/// Of so many healthy paths one may be looked at again: others may have had the machine.
+const MOST_AGAIN: usize = 20;
+
 /// Every network that this kernel builds, as root in both placements and IP versions.
 #[test]
 fn healthy_paths_have_no_finding() {
@@ -308,6 +311,13 @@ fn healthy_paths_have_no_finding() {
     println!("{healthy} healthy paths without a finding; {again} looks at them had one");
     println!("not looked at: {}", not_looked_at.join(""));
     assert!(blamed.is_empty(), "{}", blamed.join("\n"));
+    // What is blamed now and then is blamed on other machines, too.
+    let most = paths.len().div_ceil(MOST_AGAIN);
+    assert!(
+        again <= most,
+        "{again} looks at {} healthy paths blamed one",
+        paths.len()
+    );
     // What is listed as available is built, over IPv4 at least.
     let of_v4 = not_looked_at.iter().filter(|it| it.contains("--family 4"));
     assert_eq!(of_v4.collect::<Vec<_>>(), Vec::<&String>::new());
