@@ -17,5 +17,7 @@ fuzz_target!(|stream: &[u8]| {
     while let Ok(message) = read_frame::<ToAgent>(&mut rest) {
         let mut frame = Vec::new();
         write_frame(&mut frame, &message).expect("it fitted into a frame");
+        let again: ToAgent = read_frame(&mut &frame[..]).expect("we wrote it");
+        assert_eq!(to_value(&message).ok(), to_value(&again).ok());
     }
 });
