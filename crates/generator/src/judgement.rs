@@ -59,19 +59,13 @@ fn late_generator(result: &LoadResult, limits: &Thresholds) -> Option<LoadWarnin
     if result.latency.is_empty() {
         return None;
     }
-    [
-        (0.50, limits.lag_share, limits.lag_floor_ns),
-        (0.99, limits.tail_lag_share, limits.tail_lag_floor_ns),
-    ]
-    .into_iter()
-    .find_map(|(quantile, share, floor)| {
+    [0.50, 0.99].into_iter().find_map(|quantile| {
         let lag_ns = result.generator_lag.value_at(quantile);
-        let latency_ns = result.latency.value_at(quantile);
-        let limit = floor.max((latency_ns as f64 * share) as u64);
-        (lag_ns > limit).then_some(LoadWarning::GeneratorLate {
+        let limit_ns = limits.lag_limit_ns(&result.latency, quantile);
+        (lag_ns > limit_ns).then_some(LoadWarning::GeneratorLate {
             quantile,
             lag_ns,
-            latency_ns,
+            latency_ns: result.latency.value_at(quantile),
         })
     })
 }

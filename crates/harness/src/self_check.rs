@@ -83,17 +83,10 @@ impl LagLimits {
     /// one request in ten be later by the generator than by the path. Where nothing was
     /// answered, only what is always allowed is.
     pub(crate) fn new(latency: &Histogram, limits: &Thresholds) -> Self {
-        let at = |quantile, share, floor_ns: u64| {
-            let of_latency = latency.value_at(quantile) as f64 * share;
-            floor_ns.max(of_latency as u64)
-        };
-        let tail = |quantile| at(quantile, limits.tail_lag_share, limits.tail_lag_floor_ns);
+        let at = |quantile| limits.lag_limit_ns(latency, quantile);
         Self {
-            to_count: [
-                (0.50, at(0.50, limits.lag_share, limits.lag_floor_ns)),
-                (0.90, tail(0.90)),
-            ],
-            tail_ns: tail(0.99),
+            to_count: [0.50, 0.90].map(|quantile| (quantile, at(quantile))),
+            tail_ns: at(0.99),
             tail_latency_ns: latency.value_at(0.99),
         }
     }
@@ -209,8 +202,7 @@ fn arrivals(load: &LoadResult, limits: &Thresholds) -> Option<Warning> {
             })
         }
         (Arrival::Constant { .. }, check) => {
-            let share = load.latency.value_at(0.99) as f64 * limits.tail_lag_share;
-            let limit_ns = limits.tail_lag_floor_ns.max(share as u64);
+            let limit_ns = limits.lag_limit_ns(&load.latency, 0.99);
             (check.gap_error_p99_ns > limit_ns).then_some(Warning::UnevenGaps {
                 error_ns: check.gap_error_p99_ns,
                 waited_share,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plumbline_record::Histogram;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -46,6 +47,18 @@ pub struct Thresholds {
     pub level_warning: f64,
     /// L-10: the same for the trial to count.
     pub level_gate: f64,
+}
+
+impl Thresholds {
+    /// D2: how late requests may be sent at a quantile, beside this latency, nanoseconds: at
+    /// the median or, above it, in the tail.
+    pub fn lag_limit_ns(&self, latency: &Histogram, quantile: f64) -> u64 {
+        let (share, floor_ns) = match quantile > 0.5 {
+            true => (self.tail_lag_share, self.tail_lag_floor_ns),
+            false => (self.lag_share, self.lag_floor_ns),
+        };
+        floor_ns.max((latency.value_at(quantile) as f64 * share) as u64)
+    }
 }
 
 impl Default for Thresholds {
