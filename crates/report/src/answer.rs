@@ -27,7 +27,6 @@ fn seen(summary: &Summary) -> Option<String> {
     if !summary.comparisons.is_empty() || !summary.has_results() {
         return None;
     }
-    let mut tails = Vec::new();
     let mut told = Vec::new();
     for section in &summary.sections {
         let task = summary.treatments[section.baseline].treatment.task.name();
@@ -37,13 +36,16 @@ fn seen(summary: &Summary) -> Option<String> {
         };
         let survived = survive::sentences(summary, section).into_iter();
         told.extend(survived.map(|it| format!("{under}{it}")));
-        tails.extend(launch::tails(summary, section));
     }
     if told.is_empty() {
         let sentences = sentence::sentences(summary).into_iter();
         let baselines = sentences.filter(|it| it.subject == Subject::Baseline);
         told.extend(baselines.map(|it| it.to_string()));
-        let slowest = tails.into_iter().next().map(|it| format!("; {it}"));
+        let mut tails = summary
+            .sections
+            .iter()
+            .flat_map(|section| launch::tails(summary, section));
+        let slowest = tails.next().map(|it| format!("; {it}"));
         if let Some(first) = told.first_mut() {
             *first += &slowest.unwrap_or_default();
         }

@@ -86,9 +86,9 @@ impl Measured {
         }
     }
 
-    /// The median of its numbers, also where it is not shown.
-    pub(crate) fn median(&self) -> Option<f64> {
-        let numbers = self.values.iter().map(|one| one.value);
+    /// The median of these of its numbers, also where it is not shown.
+    pub(crate) fn median(&self, of: impl Fn(&TrialValue) -> f64) -> Option<f64> {
+        let numbers = self.values.iter().map(of);
         let runs = median_of_runs(&numbers.collect::<Vec<_>>(), LEVEL)?;
         Some(runs.median)
     }

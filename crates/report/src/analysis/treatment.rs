@@ -2,14 +2,14 @@
 
 use plumbline_experiment::{Treatment, TreatmentId};
 use plumbline_record::{NodeRules, Observation, Spans, Trial};
-use plumbline_stats::order::{MedianOfRuns, median_of_runs};
+use plumbline_stats::order::MedianOfRuns;
 
 use super::ledger::Ledger;
 use super::measured::{Measured, Outlier, TrialValue};
 use super::metric::{Metric, Quantity};
 use super::neighbour::{self, Neighbour};
 use super::registry::metrics_of;
-use super::{Account, Cost, LEVEL, Latency, LaunchSummary, Packets, Rates, SurviveSummary};
+use super::{Account, Cost, Latency, LaunchSummary, Packets, Rates, SurviveSummary};
 
 /// What one treatment showed by itself, over its valid trials.
 #[derive(Clone, Debug)]
@@ -115,10 +115,10 @@ impl TreatmentSummary {
 
     /// The median of the numbers that ratios are made of, also where it is not shown.
     pub(crate) fn median_of(&self, metric: &Metric) -> Option<f64> {
-        let values = self.values_of(metric.name()).iter();
-        let values = values.map(TrialValue::in_ratios);
-        let runs = median_of_runs(&values.collect::<Vec<_>>(), LEVEL)?;
-        (runs.median > 0.0).then_some(runs.median)
+        let median = self
+            .measured(metric.name())?
+            .median(TrialValue::in_ratios)?;
+        (median > 0.0).then_some(median)
     }
 
     /// The median over trials of one metric; `None` where there is none to show.

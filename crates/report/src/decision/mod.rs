@@ -146,7 +146,10 @@ impl DecidedLimit {
         });
         let value = |id: TreatmentId, of: &Comparison| {
             let measured = summary.treatments[id].measured(of.metric.name())?;
-            Some(describe::value(of.metric, measured.median()?))
+            Some(describe::value(
+                of.metric,
+                measured.median(|one| one.value)?,
+            ))
         };
         let effect = concerned.and_then(|one| one.effect);
         let is_open = check.outcome == LimitOutcome::Undecided;

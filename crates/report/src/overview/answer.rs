@@ -63,10 +63,9 @@ fn of_further<'a>(
         )
     };
     let mut parts: Vec<String> = told.iter().map(under).collect();
-    match more {
-        0 => (),
-        1 => parts.push("1 more workload below".to_owned()),
-        more => parts.push(format!("{more} more workloads below")),
+    if more > 0 {
+        let more = number::counted(more as u64, "more workload");
+        parts.push(format!("{more} below"));
     }
     parts
 }
