@@ -256,6 +256,17 @@ fn a_gate_that_was_cut_off_goes_on_as_a_gate() {
     assert!(said.contains(" is worse than routed"), "{typed}: {said}");
 }
 
+/// Starts a gate in whose run directory this file has no place: a directory has it, which no file
+/// can take.
+fn without_place(file: &str, out: &Path, words: &[&str]) -> Running {
+    let gate = Running::start(words);
+    eventually("the run has a directory", PATIENCE, || {
+        !runs_in(out).is_empty()
+    });
+    fs::create_dir_all(run_directory(out).join(file).join("taken")).unwrap();
+    gate
+}
+
 /// The verdict is not lost with what was to be shown beside it.
 #[test]
 fn an_error_beside_a_gate_is_said_behind_its_verdict() {
@@ -268,13 +279,11 @@ fn an_error_beside_a_gate_is_said_behind_its_verdict() {
     let networks = ["gate", "--base", "routed", "--head", "host-gw", "--xray"];
     let limit = ["--limit", "p50=50%", "--budget", "1s", "--out"];
     let places = [out.to_str().unwrap(), "--junit", tests.to_str().unwrap()];
-    let mut gate = Running::start(&[&networks[..], SHORT, &limit, &places].concat());
-    eventually("the run has a directory", PATIENCE, || {
-        !runs_in(&out).is_empty()
-    });
-    // No file can take its place.
-    let hops = run_directory(&out).join("hops.json");
-    fs::create_dir_all(hops.join("taken")).unwrap();
+    let mut gate = without_place(
+        "hops.json",
+        &out,
+        &[&networks[..], SHORT, &limit, &places].concat(),
+    );
     // What xray looks at takes longer than the gate.
     let code = gate.wait(4 * PATIENCE);
     let said = gate.said();
@@ -297,13 +306,11 @@ fn a_file_that_cannot_be_written_leaves_the_verdict() {
     let limit = ["--limit", "p50=10%", "--budget", "1m", "--out"];
     let places = [out.to_str().unwrap(), "--junit", tests.to_str().unwrap()];
     let table = ["--markdown", table.to_str().unwrap()];
-    let mut gate = Running::start(&[&networks[..], SHORT, &limit, &places, &table].concat());
-    eventually("the run has a directory", PATIENCE, || {
-        !runs_in(&out).is_empty()
-    });
-    // No file can take its place.
-    let page = run_directory(&out).join("report.html");
-    fs::create_dir_all(page.join("taken")).unwrap();
+    let mut gate = without_place(
+        "report.html",
+        &out,
+        &[&networks[..], SHORT, &limit, &places, &table].concat(),
+    );
     let code = gate.wait(4 * PATIENCE);
     let said = gate.said();
     let tests = fs::read_to_string(&tests).unwrap_or_else(|error| panic!("{error}: {said}"));
