@@ -7,6 +7,10 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::left;
 use crate::world::{self, PATIENCE};
 
 /// Files beside settings that are none: counts, which change by themselves, what the kernel lowers
@@ -30,6 +34,11 @@ const NO_SETTINGS: [&str; 15] = [
 ];
 
 const SHARED_MEMORY: &str = "shared memory";
+const NAMESPACE: &str = "namespace";
+const PROCESS: &str = "process of the program";
+
+/// What others may end meanwhile: of these only what is new counts.
+const OTHERS_END: [&str; 2] = [NAMESPACE, PROCESS];
 
 /// What the machine has at one moment: for each kind of thing, all of them.
 #[derive(PartialEq, Eq)]
@@ -39,7 +48,11 @@ impl Inventory {
     pub(crate) fn take() -> Self {
         let mut groups = BTreeSet::new();
         directories(Path::new("/sys/fs/cgroup"), &mut groups);
+        let others = left::not_of_tests();
+        let programs = others.iter().filter(|pid| left::is_the_program(**pid));
         Self(BTreeMap::from([
+            (NAMESPACE, left::namespaces_of(&others)),
+            (PROCESS, programs.map(u32::to_string).collect()),
             ("device", names(Path::new("/sys/class/net"))),
             ("named namespace", names(Path::new("/run/netns"))),
             ("pinned eBPF object", names(Path::new("/sys/fs/bpf"))),
@@ -84,6 +97,11 @@ impl Inventory {
         let take = || {
             let mut now = Self::take();
             now.0.retain(|kind, _| self.0.contains_key(kind));
+            for kind in OTHERS_END {
+                if let (Some(now), Some(before)) = (now.0.get_mut(kind), self.0.get(kind)) {
+                    now.extend(before.iter().cloned());
+                }
+            }
             now
         };
         let deadline = Instant::now() + PATIENCE;
@@ -214,5 +232,22 @@ fn what_is_left_is_found_in_an_inventory() {
     let without = now.without(SHARED_MEMORY);
     assert!(!without.0.contains_key(SHARED_MEMORY));
     drop(left);
+    before.assert_unchanged();
+
+    let stand = r#""$0" "$@" >/dev/null 2>&1 & echo $!"#;
+    let lab = world::plumbline(&["lab", "up", "vxlan"]);
+    let orphan = Command::new("sh")
+        .args(["-c", stand])
+        .arg(lab.get_program())
+        .args(lab.get_args())
+        .output();
+    let pid: i32 = world::stdout(&orphan.unwrap()).trim().parse().unwrap();
+    world::eventually("a lab that no test has is found", PATIENCE, || {
+        let now = Inventory::take();
+        OTHERS_END
+            .iter()
+            .all(|kind| now.0[kind].difference(&before.0[kind]).count() > 0)
+    });
+    kill(Pid::from_raw(pid), Signal::SIGKILL).expect("it is ours");
     before.assert_unchanged();
 }

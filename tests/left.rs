@@ -48,6 +48,19 @@ pub(crate) fn family(root: u32) -> BTreeSet<u32> {
     }
 }
 
+/// Every process that no test has started, or whose parents have ended.
+pub(crate) fn not_of_tests() -> BTreeSet<u32> {
+    let tests = family(std::process::id());
+    running().filter(|pid| !tests.contains(pid)).collect()
+}
+
+/// Whether a process is Plumbline, of whatever build.
+pub(crate) fn is_the_program(pid: u32) -> bool {
+    let file = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    name.trim_end_matches(" (deleted)") == "plumbline"
+}
+
 fn running() -> impl Iterator<Item = u32> {
     processes().into_iter().map(|(pid, _)| pid)
 }
@@ -96,11 +109,11 @@ pub(crate) fn inside<T: Send>(namespace: &File, work: impl FnOnce() -> T + Send)
 
 /// Namespaces that processes of the given set are in, and those of the network that they hold
 /// open.
-fn namespaces_of(pids: &BTreeSet<u32>) -> BTreeSet<String> {
+pub(crate) fn namespaces_of(pids: &BTreeSet<u32>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for pid in pids {
-        for link in ["ns/net", "ns/user", "ns/mnt", "ns/pid"] {
-            found.extend(link_text(&format!("/proc/{pid}/{link}")));
+        for kind in ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"] {
+            found.extend(link_text(&format!("/proc/{pid}/ns/{kind}")));
         }
         let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else {
             continue;
