@@ -63,6 +63,25 @@ fn the_scripts_of_the_proof_read_what_is_written() {
     have_widths(&rows(&tables, "planted"), 2, 6);
     have_widths(&rows(&tables, "network"), 3, 2);
 
+    if nix::unistd::geteuid().is_root() {
+        let networks = format!("{flags} --network host,host-gw");
+        let parts = ["strangers", "--runs", "3"];
+        let program = ["--plumbline", "tests/truth/all-count", "--flags", &networks];
+        let truth = script(
+            "scripts/truth",
+            &[&parts[..], &program].concat(),
+            kept.path(),
+        );
+        let (tables, errors) = (stdout(&truth), stderr(&truth));
+        let compared = rows(&tables, "runs compared");
+        assert_eq!(compared.len(), 2, "{tables}, {errors}");
+        for row in compared {
+            assert!(row[1] != "0" && row[4].contains('±'), "{tables}");
+        }
+        let (_, came) = tables.split_once("strangers that came in a run: ").unwrap();
+        assert!(!came.starts_with("0 "), "{tables}, {errors}");
+    }
+
     let outs = fs::read_dir(kept.path()).unwrap();
     let mut runs = outs.map(|out| run_directory(&out.unwrap().path()));
     let has_chain = |run: &Path| {
