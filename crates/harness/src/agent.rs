@@ -60,9 +60,16 @@ pub(crate) enum TrialError {
         "the agent on {site} heard too late that its turns begin; the machine is too busy: end what else runs, or use whole windows (`--rotate off`)"
     )]
     Late { site: String },
-    /// An agent ended, failed, or said something else than was asked.
+    /// An agent failed, or said something else than was asked.
     #[error("the agent on {site} {what}")]
     Agent { site: String, what: String },
+    /// An agent ended, or the way to it was cut.
+    #[error("the agent on {site} ended {stage}: {why}")]
+    Ended {
+        site: String,
+        stage: &'static str,
+        why: String,
+    },
 }
 
 /// A running agent that has been greeted.
@@ -212,11 +219,13 @@ impl Agent {
     }
 
     fn ask_clock(&mut self, interrupted: &AtomicBool) -> Result<ClockAnswer, TrialError> {
-        let asked_ns = now_ns();
+        let (asked_ns, before) = (now_ns(), self.stage);
         self.send(&ToAgent::Clock)?;
         match self.receive(ANSWER, interrupted, &mut [])? {
             FromAgent::Clock(reading) => {
                 let answered_ns = now_ns();
+                // A receiver goes on with what it was doing.
+                self.stage = before;
                 Ok(ClockAnswer {
                     site: self.site.clone(),
                     asked_ns,
@@ -353,7 +362,11 @@ impl Agent {
             Err(TargetError::Failed(why)) => why,
             _ => error.to_string(),
         };
-        self.error(format!("ended {}: {why}", self.stage))
+        TrialError::Ended {
+            site: self.site.clone(),
+            stage: self.stage,
+            why,
+        }
     }
 }
 

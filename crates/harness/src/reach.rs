@@ -33,7 +33,8 @@ const WINDOWS_NS: [u64; 3] = [20_000_000, 200_000_000, 2_000_000_000];
 ///
 /// # Errors
 ///
-/// [`TargetError::Unreached`] with what the agents say: refused, timed out, not answered.
+/// [`TargetError::Unreached`] with what the agents say: refused, timed out, not answered;
+/// [`TargetError::Failed`] when one of them ended.
 pub fn reach(
     path: &dyn Path,
     protocol: Protocol,
@@ -71,6 +72,10 @@ pub fn reach(
                 _ => break,
             },
             Err(TrialError::Target(error)) => return Err(error),
+            // Nothing of the path: agents are killed, and ways to them are cut, anywhere.
+            Err(error @ TrialError::Ended { .. }) => {
+                return Err(TargetError::Failed(error.to_string()));
+            }
             Err(error) => return Err(TargetError::Unreached(error.to_string())),
         }
     }
@@ -213,6 +218,13 @@ mod tests {
             matches!(&found[..], [(0, why)] if why.contains("no route to host")),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn an_agent_that_ends_says_nothing_of_the_path() {
+        let target = PlantedTarget::new([Act::Vanish]);
+        let found = unreached(&treatments()[..1], PAIR, &target, &NEVER);
+        assert_eq!((found, target.left()), (Vec::new(), 0));
     }
 
     #[test]

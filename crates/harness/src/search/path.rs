@@ -94,7 +94,9 @@ pub fn search_path(
         let seed = seed.wrapping_add(step.index as u64);
         loop {
             match one(treatment, &load, target, seed, settings, interrupted) {
-                Err(error @ TrialError::Agent { .. }) if failed.len() < FAILED_TRIALS => {
+                Err(error @ (TrialError::Agent { .. } | TrialError::Ended { .. }))
+                    if failed.len() < FAILED_TRIALS =>
+                {
                     failed.push(error.to_string());
                 }
                 result => return result,
