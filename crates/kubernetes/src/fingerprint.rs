@@ -232,11 +232,11 @@ fn of_daemon(facts: &mut BTreeMap<String, String>, daemon: &DaemonSet) {
 
 #[cfg(test)]
 mod tests {
+    use plumbline_record::{KUBE_PROXY_FACTS, KUBE_PROXY_SILENT as SILENT};
     use serde_json::{Value, json};
 
     use super::*;
     use crate::planted::{PlantedServer, Reply};
-    use crate::proxy_mode::{PROXIES, SILENT};
 
     fn text(of: &Value) -> Reply {
         Reply::Text(of.to_string().leak())
@@ -272,13 +272,13 @@ mod tests {
         ];
         let server = PlantedServer::start(replies, Reply::Status(404, "NotFound", "planted"));
         let mut whole = Fingerprint::default();
-        let facts = PROXIES.iter().zip(asked);
+        let facts = KUBE_PROXY_FACTS.iter().zip(asked);
         let facts = facts.map(|(fact, said)| ((*fact).to_owned(), (*said).to_owned()));
         whole.versions.extend(facts);
         add_cluster(&mut whole, &server.session(), ["a", "b"].into_iter()).unwrap();
         assert_eq!(whole.versions["server node name"], "b");
         let of = |fact: &&str| whole.versions.get(*fact).cloned();
-        PROXIES.iter().map(of).collect()
+        KUBE_PROXY_FACTS.iter().map(of).collect()
     }
 
     #[test]

@@ -6,31 +6,25 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Container};
 use kube::ResourceExt as _;
 use kube::api::Api;
-use plumbline_record::Fingerprint;
+use plumbline_record::{Fingerprint, KUBE_PROXY_FACTS, KUBE_PROXY_SILENT};
 
 use crate::error::ClusterError;
 use crate::path::ClusterPath;
 use crate::seat::PathKey;
 use crate::session::ClusterConnection;
 
-/// The facts of what kube-proxy does on both nodes.
-pub(crate) const PROXIES: [&str; 2] = ["client node kube-proxy", "server node kube-proxy"];
-
-/// What a kube-proxy is said to do that does not answer.
-pub(crate) const SILENT: &str = "none answers";
-
 /// The mode of kube-proxy on both nodes, which pods in their networks can ask
 /// it for; nothing where there are none.
 pub(crate) fn asked(paths: &BTreeMap<PathKey, ClusterPath>) -> BTreeMap<String, String> {
     let mut modes = BTreeMap::new();
-    let [near, far] = PROXIES;
+    let [near, far] = KUBE_PROXY_FACTS;
     for (sight, seat) in paths.values().flat_map(ClusterPath::sights) {
         let fact = match &*seat {
             "host-client" => near,
             "host-server" => far,
             _ => continue,
         };
-        let mode = sight.kube_proxy.as_deref().unwrap_or(SILENT);
+        let mode = sight.kube_proxy.as_deref().unwrap_or(KUBE_PROXY_SILENT);
         modes.insert(fact.to_owned(), mode.to_owned());
     }
     modes
@@ -43,12 +37,17 @@ pub(crate) fn add_settings(
     session: &ClusterConnection,
     daemons: &[DaemonSet],
 ) -> Result<(), ClusterError> {
-    let is_told = |fact: &&str| whole.versions.get(*fact).is_some_and(|it| it != SILENT);
-    if PROXIES.iter().any(is_told) {
+    let is_told = |fact: &&str| {
+        whole
+            .versions
+            .get(*fact)
+            .is_some_and(|it| it != KUBE_PROXY_SILENT)
+    };
+    if KUBE_PROXY_FACTS.iter().any(is_told) {
         return Ok(());
     }
     if let Some(mode) = set(session, daemons)? {
-        let facts = PROXIES.map(|fact| (fact.to_owned(), mode.clone()));
+        let facts = KUBE_PROXY_FACTS.map(|fact| (fact.to_owned(), mode.clone()));
         whole.versions.extend(facts);
     }
     Ok(())

@@ -5,6 +5,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Names, among [`Fingerprint::versions`], of what kube-proxy does on the sender's and on the
+/// receiver's node: a mode, or [`KUBE_PROXY_SILENT`].
+pub const KUBE_PROXY_FACTS: [&str; 2] = ["client node kube-proxy", "server node kube-proxy"];
+
+/// What a kube-proxy is said to do that was asked and did not answer.
+pub const KUBE_PROXY_SILENT: &str = "none answers";
+
 /// What must match before two runs compare.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fingerprint {

@@ -30,7 +30,9 @@ pub use anonymous::{AnonymityError, Pseudonyms};
 pub use command_line::without_secrets;
 pub use counters::{CpuTime, DeviceCounters, ProcessCpu, ProtocolCounters, SoftnetCounters};
 pub use file::{WriteError, write_atomically};
-pub use fingerprint::{CniList, CniPlugin, DeviceFingerprint, Fingerprint};
+pub use fingerprint::{
+    CniList, CniPlugin, DeviceFingerprint, Fingerprint, KUBE_PROXY_FACTS, KUBE_PROXY_SILENT,
+};
 pub use histogram::{Histogram, HistogramError};
 pub use late::LateSpell;
 pub use launch::{

@@ -1,6 +1,8 @@
 //! What a run found in a cluster: its network, by configuration, daemons and devices.
 
-use plumbline_record::{DeviceFingerprint, Fingerprint, Run, Trial};
+use plumbline_record::{
+    DeviceFingerprint, Fingerprint, KUBE_PROXY_FACTS, KUBE_PROXY_SILENT as SILENT, Run, Trial,
+};
 use serde::Serialize;
 
 /// A cluster that a run measured.
@@ -59,9 +61,6 @@ const TRACES: [(&str, &str); 5] = [
     ("client node network flannel.alpha.coreos.com", "Flannel"),
     ("network api crd.antrea.io", "Antrea"),
 ];
-
-/// What a node's kube-proxy is said to do where pods asked it and it did not answer.
-const SILENT: &str = "none answers";
 
 /// Those of a run; none outside of Kubernetes. Where clusters were brought up for it,
 /// the first of each network.
@@ -240,8 +239,7 @@ fn proxy(of: &Fingerprint) -> Option<String> {
     if replaced.is_some_and(|it| matches!(it, "true" | "strict")) {
         return Some("Cilium instead of kube-proxy".to_owned());
     }
-    let sides = ["client node kube-proxy", "server node kube-proxy"];
-    Some(match sides.map(fact) {
+    Some(match KUBE_PROXY_FACTS.map(fact) {
         [None, None] => return None,
         [Some(SILENT), Some(SILENT) | None] | [None, Some(SILENT)] => {
             "no kube-proxy that answers".to_owned()

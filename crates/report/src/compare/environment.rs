@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plumbline_record::{CniList, DeviceFingerprint, Fingerprint};
+use plumbline_record::{CniList, DeviceFingerprint, Fingerprint, KUBE_PROXY_FACTS};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ const VOLATILE: [&str; 3] = ["clock_read_ns", "conntrack", "memory_bytes"];
 
 /// Facts that a run sees with some rights only: where one run lacks them, nothing
 /// is known to differ.
-const SEEN_BY_SOME: [&str; 2] = ["client node kube-proxy", "server node kube-proxy"];
+const SEEN_BY_SOME: [&str; 2] = KUBE_PROXY_FACTS;
 
 /// One fact that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
