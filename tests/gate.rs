@@ -222,6 +222,38 @@ fn a_head_that_carries_nothing_is_an_error_and_leaves_no_file() {
     assert!(!tests.exists());
 }
 
+/// What a change broke is no part of the rest that could pass.
+#[test]
+fn a_head_that_carries_one_workload_of_two_is_an_error() {
+    const DEAF: &str = r#"#!/bin/sh
+set -e
+"$(dirname "$0")/bridge-itself"
+if [ "$CNI_COMMAND" = ADD ]; then
+    in_pod() { nsenter --net="$CNI_NETNS" nft "$@"; }
+    in_pod add table ip deaf
+    in_pod 'add chain ip deaf in { type filter hook input priority 0; }'
+    in_pod add rule ip deaf in meta l4proto udp drop
+fi
+"#;
+    let test = "a_head_that_carries_one_workload_of_two_is_an_error";
+    let Some(_alone) = world::lab_with_plugins(test, "nft") else {
+        return;
+    };
+    let change = Change::new();
+    let head = change.path().join("slow");
+    fs::write(head.join("bridge"), DEAF).unwrap();
+    let tests = change.path().join("gate.xml");
+    let file = ["--junit", tests.to_str().unwrap()];
+    let both = ["--set", "workload.protocol=tcp,udp"];
+    let limit = ["--limit", "p50=50%", "--budget", "20s"];
+    let gate = change.gate_once(&head, &[&both[..], &limit, &file].concat());
+    let said = stderr(&gate);
+    assert_eq!(gate.status.code(), Some(2), "{said}");
+    assert!(said.contains("could not carry a packet: "), "{said}");
+    assert_eq!(stdout(&gate), "");
+    assert!(!tests.exists());
+}
+
 /// What the program says of a gate that was cut off is typed as it stands.
 #[test]
 fn a_gate_that_was_cut_off_goes_on_as_a_gate() {

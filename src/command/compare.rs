@@ -3,17 +3,13 @@
 use std::process::ExitCode;
 
 use plumbline_record::RunDirectory;
-use plumbline_report::compare::{compare, json, parse_limit, render};
+use plumbline_report::compare::{compare, json, parse_limits, render};
 
 use super::{BadUsage, print, report};
 use crate::cli::CompareArgs;
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
-    let limits = args
-        .limit
-        .iter()
-        .map(|text| parse_limit(text).map_err(|error| BadUsage(error.to_string())))
-        .collect::<Result<Vec<_>, _>>()?;
+    let limits = parse_limits(&args.limit).map_err(|error| BadUsage(error.to_string()))?;
     let mut runs = Vec::new();
     for path in &args.runs {
         let (mut run, trials) = RunDirectory::read(path)?;

@@ -72,7 +72,8 @@ pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCo
     progress.close();
     // Whatever went wrong, show what there is; then report the first error.
     let summary = Summary::new(session.run(), session.trials());
-    let judged = against.judge(session.run(), session.trials(), &summary);
+    let interrupted = conducted.as_ref().is_ok_and(|it| it.interrupted);
+    let judged = against.judge(session.run(), session.trials(), &summary, interrupted);
     let text = match judged.text(args.json) {
         // Exit code and verdict would contradict each other.
         Some(_) if conducted.is_err() => String::new(),
@@ -80,22 +81,22 @@ pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCo
         None if args.json => json::render(&summary),
         None => terminal::render(&summary, report::terminal_style()),
     };
-    let is_whole = conducted.as_ref().is_ok_and(|it| !it.interrupted) && !summary.is_cut_off();
+    let is_whole = conducted.is_ok() && !interrupted && !summary.is_cut_off();
     let to_go_on = (!is_whole).then(|| against.command());
     let shown = show(args, &session, &summary, (&text, to_go_on));
-    let ending = conducted?;
-    let mut after = vec![shown];
+    let left = conducted?.left_behind.map_or(Ok(()), |it| Err(it.into()));
+    let mut after = vec![shown, left];
     for (file, text) in judged.files() {
         after.push(write_atomically(file, text.as_bytes()).map_err(Into::into));
     }
     judged.lines.iter().for_each(|line| progress::say(line));
-    if !ending.interrupted {
+    if !interrupted {
         after.push(look_beside(args, &session, &summary));
     }
     let failed: Vec<_> = after.into_iter().filter_map(Result::err).collect();
     let say = |error: &anyhow::Error| progress::say(&format!("plumbline: {error:#}"));
     failed.iter().for_each(say);
-    let code = match judged.exit_code(&summary, ending.interrupted) {
+    let code = match judged.exit_code(&summary) {
         0 if !failed.is_empty() => 2,
         code => code,
     };
@@ -190,7 +191,10 @@ fn experiment(args: &RunArgs, against: Against<'_>) -> anyhow::Result<Experiment
     }
     experiment.compare_survivors()?;
     if let Against::Base(gate) = against {
-        gate.ask(&mut experiment, args.flags.get("network"))?;
+        gate.ask(
+            &mut experiment,
+            ["network", "baseline"].map(|it| args.flags.get(it)),
+        )?;
     }
     // Host networking was not asked for by name: what comes nearest will do.
     let provisioned = is_provisioned(args, Some(&experiment))?;

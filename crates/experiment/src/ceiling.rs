@@ -44,8 +44,11 @@ pub const MAX_PAIRS: u32 = 32;
 /// MTUs that a link may have, in bytes: what the smallest packet of IPv4 needs,
 /// and the most that the kernel gives a veth. A network may need more.
 pub(crate) const MTUS: std::ops::RangeInclusive<u32> = 576..=65_535;
-/// Blocks of a plan.
+/// Blocks of a plan, but for one that ends when its limits are decided: there, its budget and
+/// [`MAX_TRIALS`] bound them.
 pub const MAX_BLOCKS: u32 = 1_000;
+/// The longest budget of time: a week.
+pub const MAX_BUDGET: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Trials of a plan, not counting repetitions.
 pub const MAX_TRIALS: usize = 100_000;
 /// Levels of one factor.

@@ -45,7 +45,9 @@ impl Experiment {
     pub fn limit_to(&mut self, limits: &[(String, f64)]) -> Result<(), SpecError> {
         self.root.remove("limits");
         limits.iter().try_for_each(|(metric, share)| {
-            self.set(&format!("limits.{metric}={}%", share * 100.0))
+            // Without what doubles lack: 7 %, and not 7.000000000000001 %.
+            let percent = (share * 1e12).round() / 1e10;
+            self.set(&format!("limits.{metric}={percent}%"))
         })
     }
 

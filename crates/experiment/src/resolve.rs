@@ -75,11 +75,12 @@ pub(crate) fn draft(
     // Fewer than a u32 holds.
     let room = (MAX_TRIALS / treatments.len().max(1)) as u32;
     let most = match precision {
-        Some(_) => (spec.blocks * MOST_ADDED).min(room),
+        Some(_) => (spec.blocks * MOST_ADDED).min(room).min(MAX_BLOCKS),
+        // The budget bounds them.
         None if spec.sequential => room,
         None => spec.blocks,
     };
-    let most = most.clamp(spec.blocks, MAX_BLOCKS);
+    let most = most.max(spec.blocks);
     let mut plan = Plan {
         seed,
         blocks: blocks(treatments.len(), most, seed),

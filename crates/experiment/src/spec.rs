@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::asked::Word;
-use crate::ceiling::{MAX_ALL_ENDPOINTS, MAX_BLOCKS, MAX_RETRIES, MAX_SETTINGS};
+use crate::ceiling::{MAX_ALL_ENDPOINTS, MAX_BLOCKS, MAX_BUDGET, MAX_RETRIES, MAX_SETTINGS};
 use crate::factor::{FACTORS, LevelSyntax, WrittenLevel};
 use crate::keys;
 use crate::load::{self, TimedTask};
@@ -26,9 +26,8 @@ const TIMING: Timing = Timing {
     drain_ns: 200_000_000,
 };
 
-/// What a budget of time may be.
+/// What a budget of time may be at least.
 const MIN_BUDGET: Duration = Duration::from_secs(1);
-const MAX_BUDGET: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// One combination of the factors that need no target to read, as a scene without a
 /// network.

@@ -79,7 +79,7 @@ impl Plan {
 
     fn check_size(&self) -> Result<(), PlanError> {
         let above = |what| Err(PlanError::AboveCeiling { what });
-        if self.blocks.len() > MAX_BLOCKS as usize {
+        if self.sequential.is_none() && self.blocks.len() > MAX_BLOCKS as usize {
             return above("the number of blocks");
         }
         if self.treatments.len().saturating_mul(self.blocks.len()) > MAX_TRIALS {

@@ -31,20 +31,27 @@ impl<'a> Against<'a> {
         }
     }
 
-    /// Judges a run by it.
-    pub fn judge(self, run: &Run, trials: &[Trial], summary: &Summary) -> Judged<'a> {
+    /// Judges a run by it, which may have been interrupted.
+    pub fn judge(
+        self,
+        run: &Run,
+        trials: &[Trial],
+        summary: &Summary,
+        interrupted: bool,
+    ) -> Judged<'a> {
         let (outcome, lines) = match self {
             Self::Gap(limit) => limit.judge(summary),
             Self::Nothing | Self::Base(_) => (LimitOutcome::Held, Vec::new()),
         };
         let decision = match self {
-            Self::Base(gate) => Some((gate, Decision::new(run, trials))),
+            Self::Base(gate) => Some((gate, Decision::new(run, trials, interrupted))),
             Self::Nothing | Self::Gap(_) => None,
         };
         Judged {
             outcome,
             lines,
             decision,
+            interrupted,
         }
     }
 }
@@ -58,6 +65,7 @@ pub struct Judged<'a> {
     pub lines: Vec<String>,
     /// Of a gate.
     decision: Option<(&'a GateArgs, Decision)>,
+    interrupted: bool,
 }
 
 impl Judged<'_> {
@@ -76,10 +84,10 @@ impl Judged<'_> {
         of_gate.flat_map(|(gate, it)| gate.files(it)).collect()
     }
 
-    /// 0 held, 1 broken, 2 not known. A gate answers by the blocks that there are, as it does
-    /// where time runs out; everything else is known of a whole run only.
-    pub fn exit_code(&self, summary: &Summary, interrupted: bool) -> u8 {
-        let is_whole = !interrupted && summary.has_results();
+    /// 0 held, 1 broken, 2 not known. What there are no trials for, or not all, is not known,
+    /// but for a gap that is too long already.
+    pub fn exit_code(&self, summary: &Summary) -> u8 {
+        let is_whole = !self.interrupted && summary.has_results();
         match (&self.decision, self.outcome) {
             (Some((_, decision)), _) => match decision.verdict {
                 HeadVerdict::NotWorse => 0,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use plumbline_experiment::{Experiment, SpecError};
-use plumbline_report::compare::{LimitTextError, parse_limit};
+use plumbline_report::compare::{LimitTextError, parse_limits};
 use plumbline_report::decision::{Decision, junit, markdown};
 
 pub use against::{Against, Judged};
@@ -67,6 +67,8 @@ pub enum GateError {
     NoHead,
     #[error("--network: the networks are those of --base and --head; leave it out")]
     NetworkTwice,
+    #[error("--baseline: it is the network of --base; leave it out")]
+    BaselineTwice,
     #[error(
         "--base-cni-bin: directories are compared on one list of plugins; say --network cni:FILE"
     )]
@@ -75,17 +77,23 @@ pub enum GateError {
 
 impl GateArgs {
     /// Has an experiment compare the head with its base by the limits, and end when these
-    /// are decided. `network` is what was typed for `--network`.
+    /// are decided. `network` and `baseline` are what was typed for these flags.
     ///
     /// # Errors
     ///
     /// Flags that do not belong together, and limits that cannot be meant.
-    pub fn ask(&self, experiment: &mut Experiment, network: Option<&str>) -> Result<(), GateError> {
+    pub fn ask(
+        &self,
+        experiment: &mut Experiment,
+        [network, baseline]: [Option<&str>; 2],
+    ) -> Result<(), GateError> {
         let [base, head] = self.networks(network)?;
+        if baseline.is_some() {
+            return Err(GateError::BaselineTwice);
+        }
         experiment.set_flag("network", &format!("{base},{head}"))?;
         experiment.set_flag("baseline", &base)?;
-        let limits = self.limit.iter().map(|text| parse_limit(text));
-        let limits = limits.collect::<Result<Vec<_>, _>>()?;
+        let limits = parse_limits(&self.limit)?;
         if !limits.is_empty() {
             experiment.limit_to(&limits)?;
         }
@@ -153,6 +161,8 @@ mod tests {
         /// One of the flags of experiments.
         #[arg(long)]
         budget: Option<String>,
+        #[arg(long)]
+        baseline: Option<String>,
     }
 
     /// The plan of what was typed after `plumbline gate`.
@@ -166,7 +176,9 @@ mod tests {
             let set = experiment.set_flag("budget", budget);
             set.map_err(|error| error.to_string())?;
         }
-        let asked = typed.gate.ask(&mut experiment, network);
+        let asked = typed
+            .gate
+            .ask(&mut experiment, [network, typed.baseline.as_deref()]);
         asked.map_err(|error| error.to_string())?;
         let scenes =
             |asked: &plumbline_experiment::Asked<'_>| Ok(vec![Scene::of(asked.network.word())]);
@@ -190,11 +202,7 @@ mod tests {
             .map(|(it, share)| (&**it, *share))
             .collect();
         let expected = [("cpu_per_request", 0.05), ("p50", 0.03), ("p99", 0.1)];
-        for ((name, share), (expected, limit)) in limits.iter().zip(expected) {
-            assert_eq!(*name, expected);
-            assert!((share - limit).abs() < 1e-12, "{name}: {share}");
-        }
-        assert_eq!(limits.len(), 3);
+        assert_eq!(limits, expected);
         let sequential = plan.sequential.unwrap();
         assert_eq!(sequential.budget_ns, Some(420_000_000_000));
         // By these, crates/stats/tests/noise/gate.rs simulates how often gates are wrong.
@@ -241,6 +249,8 @@ mod tests {
         refused("--base a --head b --limit p50", "METRIC=SHARE");
         refused("--base a --head b --limit throughput=3%", "no workload");
         refused("--base a --head b --budget soon", "budget");
+        refused("--base a --head b --baseline c", "leave it out");
+        refused("--base a --head b --limit p50=3%,p50=5%", "a limit already");
         let both = plan("--base a --head b", Some("vxlan")).unwrap_err();
         assert!(both.contains("leave it out"), "{both}");
     }

@@ -23,6 +23,6 @@ mod watch;
 pub use error::{LeftBehind, SessionError};
 pub use on_path::{on_path, path_experiment};
 pub use options::RunOptions;
-pub use session::Session;
+pub use session::{Conducted, Session};
 pub use undo::take_down;
 pub use watch::{News, Watch};

@@ -10,7 +10,7 @@ use plumbline_record::{Run, Trial, spent};
 
 use crate::prepared::Prepared;
 use crate::undo::{take_down, with_undoing};
-use crate::{News, RunOptions, SessionError, Watch, begin, precision, resume};
+use crate::{LeftBehind, News, RunOptions, SessionError, Watch, begin, precision, resume};
 
 /// A run with its directory, on a target where everything stands.
 pub struct Session<'a> {
@@ -97,12 +97,17 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     ///
-    /// What kept the run from going on, or the target from being taken down; the
-    /// trials until then are kept.
-    pub fn conduct(&mut self, watch: &mut dyn Watch) -> Result<Ending, SessionError> {
+    /// What kept the run from going on; the trials until then are kept.
+    pub fn conduct(&mut self, watch: &mut dyn Watch) -> Result<Conducted, SessionError> {
         self.announce(watch);
         let conducted = self.run_blocks(watch);
-        with_undoing(conducted, take_down(self.target))
+        match (conducted, take_down(self.target)) {
+            (Ok(ending), undone) => Ok(Conducted {
+                interrupted: ending.interrupted,
+                left_behind: undone.err(),
+            }),
+            (Err(error), undone) => with_undoing(Err(error), undone),
+        }
     }
 
     /// Runs the blocks of the plan: where it asks for precision, or for limits to be decided,
@@ -168,6 +173,15 @@ impl<'a> Session<'a> {
             estimate: plan.duration_estimate(BESIDE_PHASES) * rounds as u32,
         });
     }
+}
+
+/// How a run came to its end.
+#[derive(Debug)]
+pub struct Conducted {
+    /// Whether it was interrupted.
+    pub interrupted: bool,
+    /// What of the target could not be taken down: an error, but none of what was measured.
+    pub left_behind: Option<LeftBehind>,
 }
 
 /// What a trial takes beside its phases: agents are started, counters read.

@@ -7,8 +7,9 @@ use plumbline_report::warning;
 
 use crate::{RunOptions, SessionError};
 
-/// Leaves out of a draft what carries nothing, and notes that. Clusters that are made for
-/// the run stand one at a time: each tries its own paths when it comes up.
+/// Leaves out of a draft what carries nothing, and notes that; refuses where that is a part of
+/// what a gate is to judge. Clusters that are made for the run stand one at a time: each tries
+/// its own paths when it comes up.
 pub(crate) fn leave_out(
     draft: Draft,
     target: &dyn Target,
@@ -41,7 +42,11 @@ pub(crate) fn leave_out(
         }
     }
     let gone: Vec<usize> = dead.iter().map(|(id, _)| *id).collect();
-    let Some(draft) = draft.without(&gone) else {
+    // A gate that left out what a change broke would judge the rest, and let it pass.
+    let is_judged = |id: &usize| plan.treatments[*id].baseline.is_some();
+    let is_needed = plan.sequential.is_some() && gone.iter().any(is_judged);
+    let left = (!is_needed).then(|| draft.without(&gone)).flatten();
+    let Some(draft) = left else {
         let sentences = warnings.iter().map(warning::text);
         return Err(SessionError::CarriesNothing(sentences.collect()));
     };

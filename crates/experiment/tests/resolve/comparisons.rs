@@ -254,6 +254,17 @@ fn a_sequential_run_looks_after_half_as_many_blocks_again() {
     let mut changed = plan;
     changed.sequential.as_mut().unwrap().looks.push(10);
     assert!(changed.validate().is_err(), "looks rise");
+
+    // A budget of hours has room for more blocks than other plans may have.
+    let plan = in_lab("[\"vxlan\"]", &design.replace("70s", "3h"));
+    plan.validate().unwrap();
+    assert!(
+        (1_500..1_600).contains(&plan.blocks.len()),
+        "{}",
+        plan.blocks.len()
+    );
+    let last = plan.sequential.unwrap().looks.pop();
+    assert_eq!(last, Some(plan.blocks.len()));
 }
 
 #[test]

@@ -26,6 +26,11 @@ pub struct Notice {
 }
 
 impl Notice {
+    /// Whether it puts what was measured in doubt, and not only how exactly.
+    pub(crate) fn is_grave(&self) -> bool {
+        doubt(&self.warning) <= Doubt::Subject
+    }
+
     fn of_run(warning: Warning) -> Self {
         Self {
             warning,

@@ -1,6 +1,7 @@
 //! Overheads against the limits that an experiment states.
 
 use plumbline_experiment::{Plan, metric};
+use plumbline_record::Warning;
 use plumbline_stats::looks::is_held;
 use plumbline_stats::verdict::Direction;
 use serde::Serialize;
@@ -14,7 +15,8 @@ use crate::{describe, number};
 pub struct LimitCheck {
     /// Position of the run among those compared.
     pub run: usize,
-    /// Label of the treatment; empty when nothing is compared on the metric.
+    /// Label of the treatment; empty when nothing is compared on the metric. One that could
+    /// not carry a packet is in no table.
     #[serde(rename = "treatment")]
     pub label: String,
     /// Name of its workload.
@@ -63,11 +65,25 @@ impl LimitOutcome {
 }
 
 /// Checks every limit of a plan against every comparison on its metric. A limit
-/// on what was never compared is undecided, so that it cannot pass unnoticed. `run` is the
-/// position of the run among those compared.
+/// on what was never compared, or of what was left out because no packet came through, is
+/// undecided, so that it cannot pass unnoticed. `run` is the position of the run among those
+/// compared.
 pub fn check_limits(run: usize, plan: &Plan, summary: &Summary) -> Vec<LimitCheck> {
     let mut checks = Vec::new();
     for (metric, &limit) in &plan.limits {
+        let undecided = |label: &str, why: String| LimitCheck {
+            run,
+            label: label.to_owned(),
+            workload: String::new(),
+            metric: metric.clone(),
+            limit,
+            unit: number::PERCENT,
+            overhead: None,
+            low: None,
+            high: None,
+            outcome: LimitOutcome::Undecided,
+            reason: Some(why),
+        };
         let before = checks.len();
         let concerned = summary
             .comparisons
@@ -75,19 +91,13 @@ pub fn check_limits(run: usize, plan: &Plan, summary: &Summary) -> Vec<LimitChec
             .filter(|one| one.metric.name() == metric);
         checks.extend(concerned.map(|one| check_one(run, limit, summary, one)));
         if checks.len() == before {
-            checks.push(LimitCheck {
-                run,
-                label: String::new(),
-                workload: String::new(),
-                metric: metric.clone(),
-                limit,
-                unit: number::PERCENT,
-                overhead: None,
-                low: None,
-                high: None,
-                outcome: LimitOutcome::Undecided,
-                reason: Some(why_not_compared(metric, summary)),
-            });
+            checks.push(undecided("", why_not_compared(metric, summary)));
+        }
+        for notice in &summary.notices {
+            if let Warning::CarriesNothing { network, reason } = &notice.warning {
+                let why = format!("it could not carry a packet: {reason}");
+                checks.push(undecided(network, why));
+            }
         }
     }
     checks
@@ -194,6 +204,9 @@ fn why_no_effect(summary: &Summary, of: &Comparison) -> String {
         .to_owned()
 }
 
+/// The largest overhead that is worth a limit, as a fraction.
+const MAX_LIMIT: f64 = 1_000.0;
+
 /// A limit that was typed and cannot be meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("--limit {text}: {remedy}")]
@@ -202,12 +215,32 @@ pub struct LimitTextError {
     remedy: String,
 }
 
+/// Reads limits such as `p50=10%`, as [`parse_limit`] does, at most one of each metric.
+///
+/// # Errors
+///
+/// As [`parse_limit`], and two limits of one metric.
+pub fn parse_limits(texts: &[String]) -> Result<Vec<(String, f64)>, LimitTextError> {
+    let mut limits: Vec<(String, f64)> = Vec::new();
+    for text in texts {
+        let limit = parse_limit(text)?;
+        if limits.iter().any(|known| known.0 == limit.0) {
+            return Err(LimitTextError {
+                text: text.clone(),
+                remedy: format!("{} has a limit already; say one", limit.0),
+            });
+        }
+        limits.push(limit);
+    }
+    Ok(limits)
+}
+
 /// Reads a limit such as `p50=10%` or `p50=0.1`: the metric, and the largest allowed
 /// overhead as a fraction.
 ///
 /// # Errors
 ///
-/// Text of another form, and metrics that there are not.
+/// Text of another form, metrics that there are not, and shares that can hardly be meant.
 pub fn parse_limit(text: &str) -> Result<(String, f64), LimitTextError> {
     let refused = |remedy: String| LimitTextError {
         text: text.to_owned(),
@@ -215,14 +248,24 @@ pub fn parse_limit(text: &str) -> Result<(String, f64), LimitTextError> {
     };
     let wrong = || refused("write METRIC=SHARE, such as p50=10%".to_owned());
     let (name, share) = text.split_once('=').ok_or_else(wrong)?;
-    let (number, scale) = share
+    let (number, of) = share
         .strip_suffix('%')
-        .map_or((share, 1.0), |percent| (percent, 0.01));
-    let share: f64 = number.trim().parse().map_err(|_| wrong())?;
+        .map_or((share, 1.0), |percent| (percent, 100.0));
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
     let known = metric::names();
-    if !share.is_finite() || !known.contains(&name.trim()) {
+    if !known.contains(&name.trim()) {
         let known = known.join(", ");
         return Err(refused(format!("the metric is one of {known}")));
     }
-    Ok((name.trim().to_owned(), share * scale))
+    let share = number / of;
+    if !(0.0..=MAX_LIMIT).contains(&share) {
+        return Err(refused("the share is from 0 to 100000%".to_owned()));
+    }
+    if of < 2.0 && share >= 1.0 {
+        let [percent, whole] = [number, 100.0 * number].map(|it| format!("{name}={it}%"));
+        return Err(refused(format!(
+            "write {percent}, or {whole} if you mean that"
+        )));
+    }
+    Ok((name.trim().to_owned(), share))
 }

@@ -10,7 +10,9 @@ mod limit;
 mod shown;
 
 pub use environment::{Difference, differences};
-pub use limit::{LimitCheck, LimitOutcome, LimitTextError, check_limits, parse_limit};
+pub use limit::{
+    LimitCheck, LimitOutcome, LimitTextError, check_limits, parse_limit, parse_limits,
+};
 pub use shown::{json, render};
 
 use plumbline_experiment::metric::Role;

@@ -13,10 +13,12 @@ use crate::number;
 struct Suite<'a> {
     decision: &'a Decision,
     cases: Vec<Case<'a>>,
+    held: usize,
     failures: usize,
     errors: usize,
     seconds: String,
     sentence: String,
+    doubts: &'a [String],
 }
 
 struct Case<'a> {
@@ -35,10 +37,13 @@ pub fn render(decision: &Decision) -> String {
     let suite = Suite {
         decision,
         cases: decision.limits.iter().map(case).collect(),
+        held: count(LimitOutcome::Held),
         failures: count(LimitOutcome::Broken),
-        errors: count(LimitOutcome::Undecided),
+        // A run without limits has no tests, which services show as passed.
+        errors: count(LimitOutcome::Undecided) + usize::from(decision.limits.is_empty()),
         seconds: format!("{:.3}", decision.took.as_secs_f64()),
         sentence: sentence(decision),
+        doubts: &decision.doubts,
     };
     suite.render().expect("the template takes any text")
 }
@@ -52,7 +57,8 @@ fn case(limit: &DecidedLimit) -> Case<'_> {
 }
 
 fn found(limit: &DecidedLimit) -> String {
-    let change = limit.change.as_deref().unwrap_or("not measured");
+    let why = limit.check.reason.as_deref();
+    let change = limit.change.as_deref().or(why).unwrap_or("not measured");
     let interval = limit.interval.as_ref();
     let interval = interval.map_or(String::new(), |it| format!(" ({it})"));
     let allowed = allowed(limit);

@@ -9,6 +9,7 @@ mod shown;
 
 use std::time::Duration;
 
+use plumbline_experiment::ceiling::{MAX_BUDGET, MAX_TRIALS};
 use plumbline_experiment::{Treatment, TreatmentId};
 use plumbline_record::{Run, Trial, spent};
 use plumbline_stats::family::minimum_blocks;
@@ -21,10 +22,15 @@ pub use shown::{json, markdown, sentence};
 use crate::analysis::{Comparison, Summary, alpha};
 use crate::compare::{LimitCheck, LimitOutcome, check_limits};
 use crate::describe;
+use crate::terminal::notice_text;
 
 /// How many times as many blocks as there are it may take to decide a limit, that it is
 /// worth saying how many.
 const WORTH_WAITING: f64 = 100.0;
+
+/// Why a gate that was interrupted decides nothing: whoever stops it may have seen its trials,
+/// and goes on with it, which would be looks that nobody counted (C-22).
+const INTERRUPTED: &str = "interrupted between two looks";
 
 /// What a gate answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -55,6 +61,10 @@ pub struct Decision {
     pub took: Duration,
     /// When the run started, RFC 3339, UTC.
     pub started: String,
+    /// What puts all of this in doubt, a sentence each.
+    pub doubts: Vec<String>,
+    /// Whether it was interrupted, so that nothing is decided.
+    pub interrupted: bool,
 }
 
 /// One limit on one comparison.
@@ -80,18 +90,29 @@ pub struct DecidedLimit {
 
 impl Decision {
     /// Judges a run by the limits of its plan. Any run gives an answer: what was not
-    /// measured is undecided.
-    pub fn new(run: &Run, trials: &[Trial]) -> Self {
+    /// measured is undecided, and everything of a run that was interrupted.
+    pub fn new(run: &Run, trials: &[Trial], interrupted: bool) -> Self {
         let summary = Summary::new(run, trials);
         let took = spent(trials);
         let pace = Pace {
             blocks: summary.blocks,
-            of_a_block: took / summary.blocks.max(1) as u32,
+            most: MAX_TRIALS / run.plan.treatments.len().max(1),
+            took,
+            interrupted,
             alpha: alpha(&run.plan),
         };
         let checks = check_limits(0, &run.plan, &summary);
+        let as_far_as_known = |check: LimitCheck| match interrupted {
+            true => LimitCheck {
+                outcome: LimitOutcome::Undecided,
+                reason: Some(INTERRUPTED.to_owned()),
+                ..check
+            },
+            false => check,
+        };
         let limits: Vec<DecidedLimit> = checks
             .into_iter()
+            .map(as_far_as_known)
             .map(|check| DecidedLimit::new(check, &summary, &pace))
             .collect();
         let held = limits.iter().map(|one| one.check.outcome.is_held());
@@ -112,6 +133,13 @@ impl Decision {
             blocks: summary.blocks,
             took,
             started: describe::clean(&summary.started),
+            doubts: summary
+                .notices
+                .iter()
+                .filter(|one| one.is_grave())
+                .map(|one| notice_text(&summary, one))
+                .collect(),
+            interrupted,
         }
     }
 
@@ -131,7 +159,10 @@ impl Decision {
 /// How a run goes on.
 struct Pace {
     blocks: usize,
-    of_a_block: Duration,
+    /// Blocks that a run may have.
+    most: usize,
+    took: Duration,
+    interrupted: bool,
     /// Level of its intervals.
     alpha: f64,
 }
@@ -163,7 +194,7 @@ impl DecidedLimit {
                 None => [None, None],
             },
             more: effect
-                .filter(|_| is_open && !is_unseen)
+                .filter(|_| is_open && !is_unseen && !pace.interrupted)
                 .and_then(|effect| pace.until_decided(&check, effect.blocks)),
             is_unseen,
             check,
@@ -189,7 +220,11 @@ impl Pace {
         };
         let is_worth = needed <= WORTH_WAITING * counted as f64;
         let more = (needed - counted as f64).max(1.0) * self.blocks as f64 / counted as f64;
-        is_worth.then(|| self.of_a_block.mul_f64(more))
+        if !is_worth || self.blocks as f64 + more > self.most as f64 {
+            return None;
+        }
+        let time = (self.took / self.blocks.max(1) as u32).mul_f64(more);
+        (self.took + time <= MAX_BUDGET).then_some(time)
     }
 }
 
@@ -221,6 +256,9 @@ fn name(check: &LimitCheck, concerned: Option<&Comparison>, summary: &Summary) -
         None => describe::clean(&check.metric),
     };
     let Some(concerned) = concerned else {
+        if !check.label.is_empty() {
+            name += &format!(" of {}", describe::clean(&check.label));
+        }
         return name;
     };
     let of = &summary.treatments[concerned.treatment].treatment;

@@ -71,6 +71,9 @@ pub(super) fn allowed(limit: &DecidedLimit) -> String {
 
 /// What would decide it; nothing where that is said of what was not measured.
 fn remedy(decision: &Decision) -> String {
+    if decision.interrupted {
+        return "; it was interrupted between two looks, and goes on with --resume".to_owned();
+    }
     let unseen = decision.limits.iter().find(|one| one.is_unseen);
     if let Some(reason) = unseen.and_then(|one| one.check.reason.as_ref()) {
         return format!("; {reason}");
@@ -121,8 +124,10 @@ pub fn markdown(decision: &Decision) -> String {
         rows: decision.limits.iter().map(row).collect(),
     };
     let Decision { base, head, .. } = decision;
+    let doubts = decision.doubts.iter();
+    let doubts: String = doubts.map(|it| format!("\n- {}\n", escape(it))).collect();
     format!(
-        "**{}**\n\n{}\nBase: {}, head: {}, in turns. The intervals hold together, however often they were looked at.\n",
+        "**{}**\n\n{}\nBase: {}, head: {}, in turns. The intervals hold together at all looks that were planned.\n{doubts}",
         escape(&sentence(decision)),
         table(&rows),
         escape(base),
@@ -156,5 +161,6 @@ pub fn json(decision: &Decision) -> String {
         took_ns: decision.took.as_nanos() as u64,
         more_ns: decision.more().map(|it| it.as_nanos() as u64),
         limits: decision.limits.iter().map(limit).collect::<Vec<_>>(),
+        doubts: &decision.doubts,
     })
 }

@@ -1,6 +1,8 @@
 use plumbline_record::{Fingerprint, Run, Trial};
 use plumbline_report::Summary;
-use plumbline_report::compare::{CompareError, Compared, LimitOutcome, compare, json, render};
+use plumbline_report::compare::{
+    CompareError, Compared, LimitOutcome, compare, json, parse_limits, render,
+};
 use plumbline_report::terminal::Style;
 use plumbline_stats::verdict::Verdict;
 
@@ -241,6 +243,38 @@ fn a_workload_of_the_same_name_but_other_values_is_another_treatment() {
         "{refused}"
     );
     assert!(matches!(compare(&[], false), Err(CompareError::NoRuns)));
+}
+
+#[test]
+fn limits_that_cannot_be_meant_are_refused_by_what_is_wrong_with_them() {
+    let read = |texts: &[&str]| {
+        let texts: Vec<String> = texts.iter().map(|it| (*it).to_owned()).collect();
+        parse_limits(&texts)
+    };
+    let read_one = |text: &str, share: f64| {
+        assert_eq!(
+            read(&[text]).unwrap(),
+            [("p50".to_owned(), share)],
+            "{text}"
+        );
+    };
+    read_one("p50=7%", 0.07);
+    read_one("p50 = 0.07", 0.07);
+    read_one("p50=29%", 0.29);
+    read_one("p50=300%", 3.0);
+    for (texts, why) in [
+        (&["p50"][..], "METRIC=SHARE"),
+        (&["p50=soon"], "METRIC=SHARE"),
+        (&["p55=3%"], "the metric is one of "),
+        (&["p50=-3%"], "from 0 to 100000%"),
+        (&["p50=nan"], "from 0 to 100000%"),
+        (&["p50=inf"], "from 0 to 100000%"),
+        (&["p50=3"], "write p50=3%, or p50=300%"),
+        (&["p50=3%", "p99=9%", "p50=5%"], "p50 has a limit already"),
+    ] {
+        let error = read(texts).unwrap_err().to_string();
+        assert!(error.contains(why), "{texts:?}: {error}");
+    }
 }
 
 #[test]

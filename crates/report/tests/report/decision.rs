@@ -1,8 +1,9 @@
 //! What a gate says, and in which forms, of runs whose effects are known.
 
 use plumbline_experiment::{Scene, Sequential};
-use plumbline_record::{Run, Trial};
+use plumbline_record::{Run, Trial, Warning};
 use plumbline_report::Summary;
+use plumbline_report::compare::{LimitOutcome, check_limits};
 use plumbline_report::decision::{Decision, HeadVerdict, json, junit, markdown, sentence};
 use serde_json::Value;
 
@@ -38,7 +39,7 @@ fn gate(head: Network, limits: &[(&str, f64)]) -> (Run, Vec<Trial>) {
 
 fn decided(head: Network, limits: &[(&str, f64)]) -> Decision {
     let (run, trials) = gate(head, limits);
-    Decision::new(&run, &trials)
+    Decision::new(&run, &trials, false)
 }
 
 /// Failures, errors and the text of each test, by a parser of XML.
@@ -167,7 +168,7 @@ fn networks_with_several_paths_are_called_by_their_own_names() {
         treatment.scene = Scene::of(network).by(path);
         treatment.baseline = treatment.id.checked_sub(2);
     }
-    let decision = Decision::new(&run, &trials);
+    let decision = Decision::new(&run, &trials, false);
     assert_eq!((&*decision.base, &*decision.head), ("main", "pr"));
     let text = sentence(&decision);
     for part in [
@@ -179,7 +180,7 @@ fn networks_with_several_paths_are_called_by_their_own_names() {
     }
     // Where heads have no name in common, all are named.
     run.plan.treatments[1].baseline = Some(0);
-    let decision = Decision::new(&run, &trials);
+    let decision = Decision::new(&run, &trials, false);
     assert_eq!(decision.base, "main");
     assert_eq!(decision.head, "main/pod, pr/host, pr/pod");
 }
@@ -188,7 +189,7 @@ fn networks_with_several_paths_are_called_by_their_own_names() {
 fn what_was_not_measured_is_undecided() {
     let (run, trials) = gate(head(1.0), &[("p50", 3.0)]);
     let few: Vec<Trial> = trials.iter().filter(|it| it.block < 3).cloned().collect();
-    let decision = Decision::new(&run, &few);
+    let decision = Decision::new(&run, &few, false);
     assert_eq!(decision.verdict, HeadVerdict::Undecided);
     assert!(
         decision.more().is_some(),
@@ -208,9 +209,9 @@ fn what_was_not_measured_is_undecided() {
         },
     });
     let voided: Vec<Trial> = voided.collect();
-    let rarely = Decision::new(&run, &voided);
+    let rarely = Decision::new(&run, &voided, false);
     assert!(rarely.more() > decision.more(), "{rarely:?}");
-    let none = Decision::new(&run, &[]);
+    let none = Decision::new(&run, &[], false);
     assert_eq!(none.verdict, HeadVerdict::Undecided);
     assert_eq!((none.more(), &*none.head), (None, "pr"));
     assert!(
@@ -220,6 +221,87 @@ fn what_was_not_measured_is_undecided() {
     );
     read(&junit(&none));
     parsed(&none);
+}
+
+/// Whoever stops a gate may have seen its trials, and go on with it: a look that nobody counted.
+#[test]
+fn what_was_interrupted_is_undecided_whatever_it_shows() {
+    for latency in [1.0, 1.5] {
+        let (run, trials) = gate(head(latency), &[("p50", 3.0)]);
+        let decided = Decision::new(&run, &trials, false);
+        assert_ne!(decided.verdict, HeadVerdict::Undecided);
+        let decision = Decision::new(&run, &trials, true);
+        assert_eq!(decision.verdict, HeadVerdict::Undecided);
+        let said = sentence(&decision);
+        assert!(
+            said.contains("interrupted") && said.contains("--resume"),
+            "{said}"
+        );
+        assert_eq!(decision.more(), None);
+        assert!(markdown(&decision).contains("| undecided |"));
+        let (failures, errors, _) = read(&junit(&decision));
+        assert_eq!((failures, errors), (0, 1));
+    }
+}
+
+/// More blocks than a run may have, or more time than a budget may be, would decide nothing.
+#[test]
+fn no_more_time_is_asked_for_than_there_may_be() {
+    let (run, mut trials) = gate(head(1.015), &[("p50", 3.0)]);
+    let decision = Decision::new(&run, &trials, false);
+    assert!(decision.more().is_some(), "{}", sentence(&decision));
+    for trial in &mut trials {
+        trial.took_ns *= 1_000_000;
+    }
+    let decision = Decision::new(&run, &trials, false);
+    assert_eq!(decision.more(), None);
+    assert!(sentence(&decision).contains("would hardly decide it"));
+}
+
+#[test]
+fn what_puts_the_answer_in_doubt_stands_beside_it() {
+    let (mut run, trials) = gate(head(1.0), &[("p50", 30.0)]);
+    run.warnings.push(Warning::OneKernel);
+    assert_eq!(Decision::new(&run, &trials, false).doubts.len(), 0);
+    run.warnings.push(Warning::UserModeKernel);
+    let decision = Decision::new(&run, &trials, false);
+    let [doubt] = &decision.doubts[..] else {
+        panic!("{:?}", decision.doubts);
+    };
+    let answer: Value = serde_json::from_str(&json(&decision)).unwrap();
+    assert_eq!(answer["doubts"][0], **doubt);
+    let first = &doubt[..20];
+    assert!(markdown(&decision).contains(&format!("\n- {first}")));
+    assert!(junit(&decision).contains(first));
+}
+
+/// No test at all would pass for one that has passed.
+#[test]
+fn a_run_without_limits_is_one_error_in_junit() {
+    let decision = decided(head(1.0), &[]);
+    let (failures, errors, _) = read(&junit(&decision));
+    assert_eq!((failures, errors), (0, 1));
+}
+
+/// What was left out of a run would pass its limits unseen.
+#[test]
+fn a_network_that_carries_nothing_holds_no_limit() {
+    let (mut run, trials) = gate(head(1.0), &[("p50", 30.0)]);
+    run.warnings.push(Warning::CarriesNothing {
+        network: "dead".to_owned(),
+        reason: "no route to host".to_owned(),
+    });
+    let checks = check_limits(0, &run.plan, &Summary::new(&run, &trials));
+    let of: Vec<_> = checks.iter().map(|it| (&*it.label, it.outcome)).collect();
+    assert_eq!(
+        of,
+        [
+            ("pr", LimitOutcome::Held),
+            ("dead", LimitOutcome::Undecided)
+        ]
+    );
+    let why = checks[1].reason.as_deref().unwrap();
+    assert!(why.contains("no route to host"), "{why}");
 }
 
 #[test]
@@ -268,10 +350,10 @@ fn a_limit_on_processes_that_are_not_seen_asks_for_another_limit_and_not_for_tim
     for trial in &mut trials {
         trial.observation.as_mut().unwrap().common.ksoftirqd_ns = Some(0);
     }
-    let verdict = |run: &Run| Decision::new(run, &trials).verdict;
+    let verdict = |run: &Run| Decision::new(run, &trials, false).verdict;
     assert_eq!(verdict(&run), HeadVerdict::NotWorse);
     run.provenance.target = "kubernetes".to_owned();
-    let decision = Decision::new(&run, &trials);
+    let decision = Decision::new(&run, &trials, false);
     assert_eq!(decision.verdict, HeadVerdict::Undecided);
     assert_eq!(decision.more(), None);
     let said = sentence(&decision);
