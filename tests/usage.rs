@@ -442,3 +442,26 @@ fn flags_of_a_load_that_belong_together_are_accepted() {
         assert!(is_taken || is_limit, "{flags}: {text}");
     }
 }
+
+/// Elsewhere clap knows none of them.
+#[test]
+fn commands_that_need_linux_are_told_from_slips_where_there_is_none() {
+    let commands = std::fs::read_to_string("src/cli/linux.rs").unwrap();
+    let (_, commands) = commands.split_once("enum LinuxCommand {").unwrap();
+    let (commands, _) = commands.split_once("\n}").unwrap();
+    let is_variant = |line: &&str| line.trim().starts_with(char::is_uppercase);
+    let lines: Vec<&str> = commands.lines().collect();
+    let shown = lines
+        .windows(2)
+        .filter(|pair| !pair[0].contains("hide = true"));
+    let names = shown.map(|pair| pair[1]).filter(is_variant);
+    let names: Vec<String> = names
+        .map(|line| line.trim().split(['(', ',']).next().unwrap().to_lowercase())
+        .collect();
+    let elsewhere = std::fs::read_to_string("src/command/elsewhere.rs").unwrap();
+    let (_, listed) = elsewhere.split_once("ON_LINUX: [&str;").unwrap();
+    let (listed, _) = listed.split_once("];").unwrap();
+    let listed: Vec<&str> = listed.split('"').skip(1).step_by(2).collect();
+    assert!(!names.is_empty());
+    assert_eq!(names, listed);
+}

@@ -8,15 +8,20 @@ use anyhow::bail;
 use plumbline_harness::Target;
 use plumbline_session::Session;
 
+use super::refused;
 use crate::cli::{InLabArgs, Kernel, ListArgs, RunArgs, TargetKind};
+
+/// Commands that are not here.
+const ON_LINUX: [&str; 7] = ["doctor", "tune", "xray", "lab", "load", "serve", "validate"];
 
 /// A command that is not here, or nowhere.
 pub(crate) fn run(command: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let name = command.first().map(|it| it.to_string_lossy());
     let name = name.unwrap_or_default();
-    needs_linux(&format!(
-        "`{name}`, if it is a command: --help lists those of this system"
-    ))
+    match ON_LINUX.contains(&&*name) {
+        true => needs_linux(&format!("`plumbline {name}`")),
+        false => refused(format!("no command `{name}`: --help lists all")),
+    }
 }
 
 pub(crate) fn is_usage(_: &anyhow::Error) -> bool {

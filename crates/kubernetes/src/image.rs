@@ -189,7 +189,11 @@ fn blob_path(blob: &[u8]) -> String {
 
 /// The architecture of a static program. A program that names a loader is not static.
 pub(crate) fn architecture(program: &[u8]) -> Result<&'static str, ImageError> {
-    let foreign = |_| ImageError::Program("it is not a program for 64-bit Linux".to_owned());
+    let foreign = |_| {
+        ImageError::Program(
+            "it is not a program for 64-bit Linux; name a static one with --program".to_owned(),
+        )
+    };
     let header = FileHeader64::<LittleEndian>::parse(program).map_err(foreign)?;
     let order = header.endian().map_err(foreign)?;
     let architecture = match header.e_machine(order) {
