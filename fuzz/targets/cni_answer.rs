@@ -3,4 +3,6 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| plumbline_lab::network::cni::fuzzing::answer(bytes));
+fuzz_target!(|bytes: &[u8]| {
+    plumbline_lab::network::cni::fuzzing::answer(bytes);
+});

@@ -3,4 +3,6 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| plumbline_lab::network::cni::fuzzing::list(text));
+fuzz_target!(|text: &str| {
+    plumbline_lab::network::cni::fuzzing::list(text);
+});

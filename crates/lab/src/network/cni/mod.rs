@@ -12,7 +12,7 @@
 //! STATUS of 1.1.0; a runtime's cache of results.
 
 mod error;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod list;
 mod plugin;

@@ -105,8 +105,7 @@ impl Executable {
         let call = self.call("VERSION", None);
         let request = serde_json::json!({ "cniVersion": "1.0.0" });
         let answer = self.run(&call, node, None, &request)?;
-        let versions: Versions = read(&call, &answer)?;
-        Ok(versions.supported)
+        supported(&call, &answer)
     }
 
     /// Attaches; gives the result.
@@ -192,14 +191,14 @@ impl Executable {
 }
 
 /// The version in `CNI bridge plugin v1.1.1`.
-fn built_as(said: &str) -> Option<&str> {
+pub(super) fn built_as(said: &str) -> Option<&str> {
     let about = said.lines().find_map(|line| line.strip_prefix("CNI "))?;
     let (_, version) = about.split_once(" plugin ")?;
     (version != "version unknown").then_some(version)
 }
 
 /// What a plugin that failed said, in CNI's words or in none.
-fn refusal(call: &Call, answer: &[u8], source: ProcessError) -> CniError {
+pub(super) fn refusal(call: &Call, answer: &[u8], source: ProcessError) -> CniError {
     let call = call.clone();
     match serde_json::from_slice::<ErrorObject>(answer) {
         Ok(ErrorObject { code, msg, details }) => {
@@ -216,6 +215,12 @@ fn refusal(call: &Call, answer: &[u8], source: ProcessError) -> CniError {
         }
         Err(_) => CniError::Failed { call, source },
     }
+}
+
+/// The versions in the answer to VERSION.
+pub(super) fn supported(call: &Call, answer: &[u8]) -> Result<Vec<String>, CniError> {
+    let versions: Versions = read(call, answer)?;
+    Ok(versions.supported)
 }
 
 /// The result in the answer to a request.
