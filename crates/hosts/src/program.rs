@@ -86,17 +86,18 @@ impl Program {
 
 /// The machine, and whether the program asks for a loader; `None` when it is
 /// no ELF file of a known machine, or one that is cut off.
-fn examine(bytes: &[u8]) -> Option<(&'static str, bool)> {
+pub(crate) fn examine(bytes: &[u8]) -> Option<(&'static str, bool)> {
     let header = FileHeader64::<LittleEndian>::parse(bytes).ok()?;
-    let machine = match header.e_machine(LittleEndian) {
+    let order = header.endian().ok()?;
+    let machine = match header.e_machine(order) {
         elf::EM_X86_64 => "x86_64",
         elf::EM_AARCH64 => "aarch64",
         _ => return None,
     };
-    let parts = header.program_headers(LittleEndian, bytes).ok()?;
+    let parts = header.program_headers(order, bytes).ok()?;
     let is_dynamic = parts
         .iter()
-        .any(|part| part.p_type(LittleEndian) == elf::PT_INTERP);
+        .any(|part| part.p_type(order) == elf::PT_INTERP);
     Some((machine, is_dynamic))
 }
 
@@ -129,5 +130,8 @@ mod tests {
         let mut this = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         this[18] = 183;
         assert_eq!(examine(&this).unwrap().0, "aarch64");
+        // In the byte order of neither.
+        this[5] = 2;
+        assert_eq!(examine(&this), None);
     }
 }
