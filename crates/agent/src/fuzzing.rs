@@ -1,23 +1,94 @@
-//! What fuzzing targets reach of the readers of `/proc` here.
+//! What fuzzing targets reach of this crate: the readers of `/proc`, of what tells a pod its
+//! name server, and of datagrams.
 
-use crate::launched::started_ns;
+use crate::launched::{PodGreeting, started_ns};
 use crate::machine::{cpuinfo_value, kernel_command_line, memory_bytes};
+use crate::sounding::fuzzing::{answer_of_name_server, configuration, head_of_train};
 
-/// Reads a text as each of the files that there are.
+/// Reads a text as each of the files that there are; gives the readers that find something.
 ///
 /// # Panics
 ///
 /// When what is read is impossible.
-pub fn files(text: &str) {
+pub fn files(text: &str) -> Vec<&'static str> {
+    let mut found = Vec::new();
     let of_line = |read: &str| text.lines().any(|line| line.contains(read));
     for key in ["model name", "microcode", "MemTotal"] {
         let value = cpuinfo_value(text, key);
-        assert!(value.is_none_or(|it| of_line(&it)), "{key}");
+        assert!(value.as_ref().is_none_or(|it| of_line(it)), "{key}");
+        found.extend(value.map(|_| key));
     }
     let memory = memory_bytes(text);
     assert!(memory == u64::MAX || memory.is_multiple_of(1024));
+    found.extend((memory > 0).then_some("memory"));
     let words = kernel_command_line(text);
     assert!(words.len() <= text.len() && !words.starts_with("init="));
     // No process begins before its kernel.
-    assert!(started_ns(text).is_none_or(|it| it > 0));
+    let started = started_ns(text);
+    assert!(started.is_none_or(|it| it > 0));
+    found.extend(started.map(|_| "start"));
+    found.extend(configuration(text).then_some("name server"));
+    found
+}
+
+/// Reads what comes over the network as each of the datagrams that there are; gives those that
+/// it can be.
+///
+/// # Panics
+///
+/// When what is read is impossible.
+pub fn datagram(bytes: &[u8]) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    found.extend(head_of_train(bytes).then_some("train"));
+    found.extend(answer_of_name_server(bytes, 7).then_some("name server"));
+    if let Ok(greeting) = serde_json::from_slice::<PodGreeting>(bytes) {
+        assert!(greeting.launch.len() <= bytes.len());
+        found.push("greeting");
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    fn seed(name: &str) -> Vec<u8> {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+        fs::read(corpus.join(name)).unwrap()
+    }
+
+    #[test]
+    fn every_reader_of_files_finds_something_in_a_seed() {
+        let seeds = [
+            ("proc/proc-cpuinfo-of-a-guest", "model name"),
+            ("proc/proc-cpuinfo-of-a-guest", "microcode"),
+            ("proc/proc-meminfo", "MemTotal"),
+            ("proc/proc-meminfo", "memory"),
+            ("proc/proc-self-stat", "start"),
+            ("proc/etc-resolv.conf", "name server"),
+        ];
+        for (name, reader) in seeds {
+            let found = files(&String::from_utf8(seed(name)).unwrap());
+            assert!(found.contains(&reader), "{name}: {reader} not in {found:?}");
+        }
+        let line = String::from_utf8(seed("proc/proc-cmdline")).unwrap();
+        let without_init = line.replace("init=/sbin/init ", "");
+        assert_eq!(kernel_command_line(&line), without_init.trim_end());
+    }
+
+    #[test]
+    fn every_datagram_is_a_seed() {
+        let seeds: [(&str, &[&str]); 4] = [
+            ("datagrams/train", &["train"]),
+            ("datagrams/name-server", &["train", "name server"]),
+            ("datagrams/greeting", &["train", "greeting"]),
+            ("datagrams/short", &[]),
+        ];
+        for (name, expected) in seeds {
+            assert_eq!(datagram(&seed(name)), expected, "{name}");
+        }
+    }
 }

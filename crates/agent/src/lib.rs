@@ -9,7 +9,7 @@
 //! (S-5), and it ends when it hears nothing for [`LEASE`], or when its input closes.
 
 mod attempt;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod hold;
 mod idle;

@@ -20,7 +20,7 @@ mod exchange;
 mod fates;
 mod flights;
 mod floor;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod gaps;
 mod idle;

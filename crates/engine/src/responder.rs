@@ -20,7 +20,7 @@ use plumbline_sys::socket::Socket;
 use crate::plan::controlled;
 use crate::worker::bind_to_cpu;
 use crate::{EngineError, ServePlan};
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub(crate) use web::answers_to;
 
 /// A server that answers one workload, and checks what it is asked.

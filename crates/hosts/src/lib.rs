@@ -12,6 +12,8 @@ mod choice;
 mod connection;
 mod error;
 mod flags;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod hosts;
 mod machines;
 mod options;

@@ -18,7 +18,7 @@ mod error;
 mod exec;
 mod fingerprint;
 mod fresh;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod handed;
 pub mod image;

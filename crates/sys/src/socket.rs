@@ -2,7 +2,7 @@
 
 mod control;
 mod errors;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod messages;
 mod stamps;

@@ -10,6 +10,8 @@
 
 mod boot;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod guest;
 mod installation;
 mod job;

@@ -13,6 +13,8 @@ mod error;
 mod exit;
 mod flags;
 pub mod floor;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod judgement;
 mod order;
 mod ours;

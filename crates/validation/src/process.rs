@@ -11,12 +11,16 @@ pub(crate) fn is_listening(pid: u32, port: u16, protocol: Protocol) -> bool {
 
 /// Memory of a process that is in RAM; `None` when it has ended.
 pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    resident_in(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+}
+
+/// The same, as its `status` in `/proc` says it.
+pub(crate) fn resident_in(status: &str) -> Option<u64> {
     let line = status
         .lines()
         .find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kilobytes << 10)
+    kilobytes.checked_mul(1024)
 }
 
 #[cfg(test)]

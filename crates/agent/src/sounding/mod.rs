@@ -1,6 +1,8 @@
 //! Sounding a path: datagrams of growing size, trains of numbered ones, and a stream are sent
 //! over it to see what becomes of them, and the namespaces on the way are looked at.
 
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod offload;
 mod resolve;
 mod stream;

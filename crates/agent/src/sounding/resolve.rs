@@ -47,7 +47,7 @@ pub(super) fn ask(order: &ResolveOrder, stop: &AtomicBool) -> Option<ResolvedNam
 }
 
 /// The first name server, and the name to ask for, where a pod is told to look for services.
-fn of_cluster(configuration: &str) -> Option<(IpAddr, String)> {
+pub(super) fn of_cluster(configuration: &str) -> Option<(IpAddr, String)> {
     let values = |key: &'static str| {
         let lines = configuration.lines().map(str::split_whitespace);
         lines
@@ -95,7 +95,7 @@ fn once(
 }
 
 /// A question for the IPv4 address of a name (RFC 1035, 4.1).
-fn question(id: u16, name: &str) -> Vec<u8> {
+pub(super) fn question(id: u16, name: &str) -> Vec<u8> {
     let mut bytes = id.to_be_bytes().to_vec();
     // Recursion desired; one question, nothing else.
     bytes.extend([1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
@@ -110,7 +110,7 @@ fn question(id: u16, name: &str) -> Vec<u8> {
 }
 
 /// Whether it answers the question of this number.
-fn is_answer(bytes: &[u8], id: u16) -> bool {
+pub(super) fn is_answer(bytes: &[u8], id: u16) -> bool {
     let is_response = bytes.get(2).is_some_and(|flags| flags & 0x80 != 0);
     is_response && bytes.starts_with(&id.to_be_bytes())
 }

@@ -38,7 +38,7 @@ impl TrainHead {
         })
     }
 
-    fn write(self, bytes: &mut [u8]) {
+    pub(super) fn write(self, bytes: &mut [u8]) {
         let head = [
             &self.key.to_be_bytes()[..],
             &self.train.to_be_bytes(),

@@ -206,7 +206,7 @@ fn note_header(request: &mut Request, line: Line<'_>) -> bool {
 }
 
 /// What [`fuzzing`](crate::fuzzing) makes public.
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub(crate) fn answers_to(
     stream: &[u8],
     piece_bytes: usize,
@@ -240,7 +240,7 @@ pub(crate) fn answers_to(
 }
 
 /// An answer from its first byte to its last.
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 fn whole(web: &mut Web, answer: WebAnswer) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {

@@ -5,7 +5,7 @@
 
 mod conntrack;
 mod cpu;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod idle;
 mod protocol;

@@ -7,47 +7,76 @@ use super::attribute::find;
 use super::raw::NetlinkMessages;
 use super::{DeviceInfo, address, route};
 
-/// Reads bytes as one datagram of answers: how many messages are whole.
+/// Reads bytes as one datagram of answers: what each message is that is whole.
 ///
 /// # Panics
 ///
 /// When messages are longer than all of the datagram, or what is read of one is not in it.
-pub fn answers(datagram: &[u8]) -> usize {
-    let (mut count, mut length) = (0, 0);
+pub fn answers(datagram: &[u8]) -> Vec<&'static str> {
+    let (mut kinds, mut length) = (Vec::new(), 0);
     for message in (NetlinkMessages { rest: datagram }).map_while(|it| it) {
-        count += 1;
         length += message.bytes.len();
-        let text = message.error().and_then(|(_, text)| text);
+        let error = message.error();
+        kinds.extend(error.is_some().then_some("error"));
+        let text = error.and_then(|(_, text)| text);
         assert!(text.is_none_or(|it| it.len() <= 3 * message.bytes.len()));
         for kind in 0..16 {
             let found = find(message.body(), kind);
             assert!(found.is_none_or(|it| it.len() < message.body().len()));
         }
-        of_routing(message.bytes);
+        kinds.extend(of_routing(message.bytes));
     }
     assert!(length <= datagram.len(), "{length} of {}", datagram.len());
-    count
+    kinds
 }
 
-/// Reads a message of routing netlink.
-fn of_routing(bytes: &[u8]) {
-    let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) else {
-        return;
+/// Reads a message of routing netlink: what it is.
+fn of_routing(bytes: &[u8]) -> Option<&'static str> {
+    let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes).ok()?;
+    let NetlinkPayload::InnerMessage(message) = message.payload else {
+        return None;
     };
-    match message.payload {
-        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => {
+    match message {
+        RouteNetlinkMessage::NewLink(link) => {
             let index = link.header.index;
             assert_eq!(DeviceInfo::from_message(link).index, index);
+            Some("device")
         }
-        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(message)) => {
-            let _ = route::read(&message);
-        }
-        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewAddress(message)) => {
+        RouteNetlinkMessage::NewRoute(message) => route::read(&message).map(|_| "route"),
+        RouteNetlinkMessage::NewAddress(message) => {
             let device = message.header.index;
-            assert!(address::read(&message).is_none_or(|it| it.device == device));
+            let address = address::read(&message)?;
+            assert_eq!(address.device, device);
+            Some("address")
         }
-        // Rules and neighbours are written and never asked for: they are read as messages,
-        // and that is all.
-        _ => {}
+        // These are written and never asked for: they are read as messages, and that is all.
+        RouteNetlinkMessage::NewRule(_) => Some("rule"),
+        RouteNetlinkMessage::NewNeighbour(_) => Some("neighbour"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_of_answer_is_read_in_a_seed() {
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/netlink");
+        let seeds = [
+            ("link", "device"),
+            ("route", "route"),
+            ("address", "address"),
+            ("rule", "rule"),
+            ("neighbour", "neighbour"),
+            ("error", "error"),
+        ];
+        for (name, kind) in seeds {
+            let kinds = answers(&fs::read(Path::new(corpus).join(name)).unwrap());
+            assert!(kinds.contains(&kind), "{name}: {kind} not in {kinds:?}");
+        }
     }
 }

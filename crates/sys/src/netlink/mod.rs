@@ -11,7 +11,7 @@ mod device;
 mod entry;
 mod error;
 mod filter;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod generic;
 mod ipvs;
