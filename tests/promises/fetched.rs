@@ -114,3 +114,43 @@ fn the_gate_counts_crates_and_skips_advisories_only_where_they_cannot_be_fetched
         assert_eq!(skipped.matches("SKIP advisories: ").count(), skips);
     }
 }
+
+/// `cargo` of a program with two crates of others, and a bill that names these.
+fn cargo_with_a_bill(named: &[&str]) -> String {
+    let components: Vec<String> = named
+        .iter()
+        .map(|name| format!("{{\"name\": \"{name}\", \"version\": \"1.0.0\"}}"))
+        .collect();
+    let bill = format!("{{\"components\": [{}]}}", components.join(", "));
+    format!(
+        "case \"$*\" in\n\
+         'cyclonedx --version') echo 'cargo-cyclonedx 0.5.9' ;;\n\
+         cyclonedx*) for file; do :; done; echo '{bill}' >\"$file.json\" ;;\n\
+         tree*) printf 'plumbline v0.1.0\\nserde v1.0.0\\nlibc v1.0.0\\nserde v1.0.0 (*)\\n' ;;\n\
+         esac"
+    )
+}
+
+#[test]
+fn the_gate_fails_where_a_bill_of_materials_leaves_out_a_crate() {
+    for (cargo, is_passed, skips) in [
+        (cargo_with_a_bill(&["libc", "serde"]), true, 0),
+        (cargo_with_a_bill(&["libc", "serde", "syn"]), true, 0),
+        (cargo_with_a_bill(&["serde"]), false, 0),
+        (AWAY.to_owned(), true, 1),
+        (OURS.to_owned(), false, 0),
+    ] {
+        let (ran, skipped) = with(".ci/bill", &[("cargo", &cargo)]);
+        assert_eq!(ran.status.success(), is_passed, "{cargo}: {}", stdout(&ran));
+        assert_eq!(skipped.matches("SKIP bills of materials: ").count(), skips);
+    }
+}
+
+#[test]
+fn schemas_that_cannot_be_downloaded_are_skipped_and_a_mistake_of_ours_is_not() {
+    for (pip, is_skipped) in [(NO_PACKAGE, true), (NO_VERSION, false)] {
+        let (ran, skips) = with(".ci/workflows", &[("python3", pip)]);
+        assert_eq!(ran.status.success(), is_skipped, "{}", stdout(&ran));
+        assert_eq!(skips.starts_with("SKIP workflow files: "), is_skipped);
+    }
+}
