@@ -207,10 +207,27 @@ fn the_gate_does_not_forgive_a_kill() {
             "a_controller_that_is_killed_leaves_nothing_on_the_hosts",
         ),
         ("kernel", "a_killed_run_leaves_no_process_of_the_kernel"),
+        (
+            "offloads",
+            "an_agent_whose_controller_is_killed_puts_offloads_back",
+        ),
         ("tune", "what_a_killed_one_has_left_is_put_back"),
+        ("validate", "a_kill_leaves_no_program_behind"),
         (
             "cluster/left",
             "a_killed_controller_stops_the_load_and_cleanup_removes_the_rest",
+        ),
+        (
+            "cluster/rights",
+            "what_a_killed_run_left_in_a_shared_namespace_is_shown_and_removed",
+        ),
+        (
+            "cluster/services",
+            "cleanup_removes_the_services_of_a_run_that_was_killed",
+        ),
+        (
+            "cluster/tuning",
+            "nodes_of_a_killed_run_are_put_back_when_its_pods_end",
         ),
     ] {
         let source = fs::read_to_string(format!("tests/{module}.rs")).unwrap();
