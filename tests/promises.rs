@@ -8,7 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::world::stdout;
+use crate::world::{skip, stderr, stdout};
+
+/// A test that is started with it skips itself.
+const SKIPPING: &str = "PLUMBLINE_TEST_SKIPPING";
 
 /// The file and the name of each test that a page of promises names.
 fn named(page: &str) -> Vec<(&str, &str)> {
@@ -50,13 +53,15 @@ fn a_promise_without_a_test_is_found() {
     assert!(has_test(source, "one_more") && !has_test(source, "three"));
 }
 
-/// A script of the gate in a tree with one promise, and a list of skips that knows one test.
-fn gate(script: &str, said: &str, who: Option<&str>) -> Output {
+/// A script of the gate in a tree with these files, two promises, and a list of skips that knows
+/// one test.
+fn gate(script: &str, arguments: &[&str], files: &[(&str, &str)]) -> Output {
     let tree = tempfile::tempdir().unwrap();
-    let write = |file: &str, text: &str| fs::write(tree.path().join(file), text).unwrap();
-    for directory in [".ci", "docs"] {
-        fs::create_dir(tree.path().join(directory)).unwrap();
-    }
+    let write = |file: &str, text: &str| {
+        let file = tree.path().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
     let itself = fs::read_to_string(Path::new(".ci").join(script)).unwrap();
     write(".ci/script", &itself);
     let rows = "| All. | `tests/a.rs` `one` |\n| More. | `tests/cluster/b.rs` `two` |\n";
@@ -65,10 +70,10 @@ fn gate(script: &str, said: &str, who: Option<&str>) -> Output {
         ".ci/known-skips",
         "# Why.\nlimit 1\nanother\nuser: two\nroot: three\n",
     );
-    write("said", said);
+    files.iter().for_each(|(file, text)| write(file, text));
     let command = Command::new("bash")
-        .args([".ci/script", "said"])
-        .args(who)
+        .arg(".ci/script")
+        .args(arguments)
         .current_dir(tree.path())
         .output();
     command.expect("bash starts")
@@ -77,11 +82,14 @@ fn gate(script: &str, said: &str, who: Option<&str>) -> Output {
 #[test]
 fn the_gate_fails_when_a_promised_test_was_not_run() {
     let both = "test a::one ... ok\ntest cluster::b::two ... ok\n";
+    let (root, clusters) = ("tests-as-root", "tests-in-clusters");
     for (said, in_clusters, is_run) in [
-        (both, Some("said"), true),
-        ("test a::one ... ok\n", Some("said"), false),
+        (both, Some(both), true),
+        ("test a::one ... ok\n", Some("test a::one ... ok\n"), false),
         ("test a::one ... ok\n", None, true),
         ("test one ... ok\n", None, true),
+        ("test a::many::one ... ok\n", None, true),
+        ("test other::one ... ok\n", None, false),
         ("test a::one_more ... ok\n", None, false),
         ("test a::one ... FAILED\n", None, true),
         ("test a::one ... ignored, too slow\n", None, false),
@@ -92,11 +100,80 @@ fn the_gate_fails_when_a_promised_test_was_not_run() {
         ),
         ("running 0 tests\n", None, false),
     ] {
-        let gate = gate("promises", said, in_clusters);
+        let mut files = vec![(root, said), ("skips-as-root", ""), ("skips", "")];
+        files.extend(in_clusters.map(|said| (clusters, said)));
+        let gate = gate("promises", &["."], &files);
         assert_eq!(gate.status.success(), is_run, "{said}: {}", stdout(&gate));
         let names = stdout(&gate).contains(" was not run");
         assert_ne!(names, is_run, "{}", stdout(&gate));
     }
+}
+
+/// It passes, for the skip is a known one, but shows nothing.
+#[test]
+fn the_gate_tells_which_promised_tests_were_skipped_wherever_they_were_run() {
+    const ONE: &str = "test a::one ... ok\n";
+    const TWO: &str = "test cluster::b::two ... ok\n";
+    const SKIPPED: &str = "SKIP another: no eBPF (in a::one)\n";
+    const NO_CLUSTER: &str = "SKIP cluster: none (in cluster::b::two)\n";
+    const UNTUNED: &str = "SKIP tuned: a kernel (in cluster::b::two)\n";
+    let other = SKIPPED.replace("a::one", "other::one");
+    let before = [
+        ("tests-as-root", ONE),
+        ("tests-in-clusters", TWO),
+        ("skips", NO_CLUSTER),
+    ];
+    let of_one = "not shown here, or not in full: one of tests/a.rs; skipped: another\n";
+    let of_two = "not shown here, or not in full: two of tests/cluster/b.rs; skipped: tuned\n";
+    for (files, says) in [
+        (&[("skips-as-root", "")][..], ""),
+        (&[("skips-as-root", &*other)], ""),
+        (&[("skips-as-root", SKIPPED)], of_one),
+        // A user has not run it, has, and has skipped it too.
+        (&[("skips-as-root", SKIPPED), ("tests-as-user", "")], of_one),
+        (&[("skips-as-root", SKIPPED), ("tests-as-user", ONE)], ""),
+        (
+            &[
+                ("skips-as-root", SKIPPED),
+                ("tests-as-user", ONE),
+                ("skips-as-user", SKIPPED),
+            ],
+            of_one,
+        ),
+        (&[("skips-as-root", SKIPPED), ("uml/log", ONE)], ""),
+        (&[("skips-as-root", ""), ("skips", UNTUNED)], of_two),
+    ] {
+        let gate = gate("promises", &["."], &[&before[..], files].concat());
+        assert!(gate.status.success(), "{}", stderr(&gate));
+        let in_part = usize::from(!says.is_empty());
+        let end = format!(
+            "of the tests of docs/promises.md 2 were run, of which {in_part} skipped all or a \
+             part; without a cluster to run in were 0\n"
+        );
+        assert_eq!(stdout(&gate), format!("{says}{end}"), "{files:?}");
+    }
+}
+
+/// As the harness names the thread that a test runs on.
+#[test]
+fn a_skip_tells_the_test_that_it_is_of() {
+    let test = "a_skip_tells_the_test_that_it_is_of";
+    let skips = tempfile::NamedTempFile::new().unwrap();
+    let program = std::env::current_exe().unwrap();
+    let name = format!("promises::{test}");
+    if std::env::var_os(SKIPPING).is_some() {
+        return skip("one", "two\nlines");
+    }
+    let ran = Command::new(program)
+        .args(["--exact", &name])
+        .env("PLUMBLINE_SKIPS", skips.path())
+        .env(SKIPPING, "yes")
+        .output()
+        .expect("it runs itself");
+    assert!(ran.status.success(), "{}", stderr(&ran));
+    let line = format!("SKIP one: two lines (in {name})\n");
+    assert_eq!(fs::read_to_string(skips.path()).unwrap(), line);
+    assert!(stderr(&ran).contains(&line), "{}", stderr(&ran));
 }
 
 /// Promised or not: what skips itself is counted by its name.
@@ -108,13 +185,15 @@ fn the_gate_fails_when_a_test_was_skipped_that_it_does_not_know() {
         ("SKIP one: no eBPF\n", None, false),
         ("SKIP another: no eBPF\nSKIP one: no eBPF\n", None, false),
         ("SKIP one\n", None, false),
+        ("SKIP another: no eBPF (in a::one)\n", None, true),
         ("SKIP two: no eBPF\n", None, true),
         ("SKIP two: no eBPF\n", Some("user"), true),
         ("SKIP two: no eBPF\n", Some("root"), false),
         ("SKIP three: no eBPF\n", Some("root"), true),
         ("SKIP three: no eBPF\n", Some("user"), false),
     ] {
-        let gate = gate("skips", said, who);
+        let arguments = Vec::from_iter(std::iter::once("said").chain(who));
+        let gate = gate("skips", &arguments, &[("said", said)]);
         assert_eq!(gate.status.success(), is_known, "{said}: {}", stdout(&gate));
     }
 }

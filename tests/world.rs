@@ -1,6 +1,6 @@
 //! Running the program, and looking at what it leaves in the world.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,26 +10,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::documented;
+pub(crate) use crate::skipped::skip;
 pub(crate) use crate::tries::{in_time, often_in_time};
 
 /// How long something may take that is to come at all, on a machine that others use too.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Prints and counts a skip, as `testkit` does. That crate is not used here: it
-/// would put these tests, and the program under test, into a user namespace in
-/// which everybody is root.
-pub(crate) fn skip(test: &str, reason: &str) {
-    let line = format!("SKIP {test}: {}\n", reason.replace('\n', " "));
-    eprint!("{line}");
-    if let Some(path) = std::env::var_os("PLUMBLINE_SKIPS") {
-        let file = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path);
-        file.and_then(|mut file| file.write_all(line.as_bytes()))
-            .expect("skips can be counted");
-    }
-}
 
 /// The program under test.
 pub(crate) fn plumbline(arguments: &[&str]) -> Command {

@@ -1,8 +1,6 @@
 //! A responder in the background, and plans to run against it.
 
 use std::cell::Cell;
-use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +11,7 @@ use plumbline_engine::{LoadPlan, Responder, Secret, ServePlan, run};
 use plumbline_experiment::{Arrival, DriverChoice, Protocol, Wait, Workload, WorkloadKind};
 use plumbline_record::{LoadResult, ServeResult};
 use plumbline_sys::ring::{Ring, Room};
+pub(crate) use plumbline_testkit::skip;
 
 pub(crate) use crate::tries::{in_time, often_in_time};
 
@@ -43,7 +42,7 @@ pub(crate) fn has_ring(test: &str) -> bool {
     match Ring::new(1, room) {
         Ok(_) => true,
         Err(error) => {
-            plumbline_testkit::skip(test, &format!("no io_uring: {error}"));
+            skip(test, &format!("no io_uring: {error}"));
             false
         }
     }
@@ -190,17 +189,5 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         assert!(Instant::now() < deadline, "not within {LIMIT:?}: {what}");
         thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Prints and counts a skip, as `testkit` does; that crate would put all tests
-/// of this binary into a namespace of their own.
-pub(crate) fn skip(test: &str, reason: &str) {
-    let line = format!("SKIP {test}: {reason}\n");
-    eprint!("{line}");
-    if let Some(path) = std::env::var_os("PLUMBLINE_SKIPS") {
-        let file = OpenOptions::new().create(true).append(true).open(path);
-        file.and_then(|mut file| file.write_all(line.as_bytes()))
-            .expect("skips can be counted");
     }
 }
