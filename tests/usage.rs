@@ -437,9 +437,12 @@ fn flags_of_a_load_that_belong_together_are_accepted() {
             false => 2,
         };
         // This machine may not let a program open so many files; the flags are fine.
-        let is_limit = text.contains("the open-file limit of");
-        let is_taken = output.status.code() == Some(code);
-        assert!(is_taken || is_limit, "{flags}: {text}");
+        let at_limit = text.find("the open-file limit of");
+        let code = at_limit.map_or(code, |_| 64);
+        assert_eq!(output.status.code(), Some(code), "{flags}: {text}");
+        if let Some(at) = at_limit {
+            world::skip("a load of more connections than files", text[at..].trim());
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use super::kubelab::Kubelab;
 use super::{cluster, lasting, read, refused, short};
+use crate::observed::ran_to_its_end;
 use crate::world::{run_directory, stderr};
 
 #[test]
@@ -96,7 +97,9 @@ fn nodes_that_cannot_be_used_are_named() {
     if cluster.workers().len() == 2 {
         refused(&alone.unwrap(), 2, &["two ready nodes"]);
     }
-    let (_, trials) = read(&run_directory(cluster.out()));
+    let directory = run_directory(cluster.out());
+    ran_to_its_end(&within, &directory);
+    let (_, trials) = read(&directory);
     assert!(
         trials.iter().any(|it| it["observation"].is_object()),
         "one node is enough within it: {}",

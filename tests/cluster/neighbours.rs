@@ -2,6 +2,7 @@
 
 use super::kubelab::Kubelab;
 use super::{Cluster, lasting, read, refused, statuses};
+use crate::observed::ran_to_its_end;
 use crate::world::{run_directory, stderr};
 
 const SHORT: &[&str] = &[
@@ -29,7 +30,9 @@ fn done(more: &[&str]) -> Vec<u64> {
     let cluster = lasting().expect("there is one");
     let before = cluster.inventory();
     let output = cluster.run(SHORT).args(more).output().unwrap();
-    let (record, trials) = read(&run_directory(cluster.out()));
+    let directory = run_directory(cluster.out());
+    ran_to_its_end(&output, &directory);
+    let (record, trials) = read(&directory);
     let said = stderr(&output);
     let treatments = record["plan"]["treatments"].as_array().unwrap();
     assert_eq!(trials.len(), 2 * treatments.len(), "{said}");

@@ -144,7 +144,9 @@ fn the_role_suffices_and_gives_no_more_than_it_says() {
 
     account.is_granted("role", &["rolebinding", ACCOUNT, "--role=plumbline"]);
     let output = account.run(&every_path);
-    let (record, all) = read(&run_directory(cluster.out()));
+    let directory = run_directory(cluster.out());
+    ran_to_its_end(&output, &directory);
+    let (record, all) = read(&directory);
     // One of them is the control.
     assert_eq!(record["plan"]["treatments"].as_array().unwrap().len(), 4);
     let valid = all.iter().filter(|it| it["status"]["status"] != "failed");
@@ -198,8 +200,8 @@ fn host_networking_takes_a_privileged_namespace_and_a_mesh_the_nodes() {
     let ran = account.run(&host);
     let of_host = run_directory(cluster.out());
     ran_to_its_end(&ran, &of_host);
-    let (_, of_host) = read(&of_host);
-    assert!(!of_host.is_empty());
+    let (_, trials_of_host) = read(&of_host);
+    assert!(!trials_of_host.is_empty());
 
     let mesh = ["--network", "pod", "--mesh"];
     refused(&account.run(&mesh), 2, &["plumbline manifest nodes"]);
@@ -209,9 +211,12 @@ fn host_networking_takes_a_privileged_namespace_and_a_mesh_the_nodes() {
         "--clusterrole=plumbline-nodes",
     ];
     account.is_granted("nodes", &nodes);
-    let says = stderr(&account.run(&mesh));
+    let of_mesh = account.run(&mesh);
+    let says = stderr(&of_mesh);
     let runs = runs_in(cluster.out());
     assert_eq!(runs.len(), 2, "of the host network and of the mesh: {says}");
+    let mesh = runs.iter().find(|run| **run != of_host);
+    ran_to_its_end(&of_mesh, mesh.expect("they are two"));
     assert!(runs.iter().all(|run| trials(run) > 0), "{says}");
     assert_eq!(account.shared(), "");
 }
@@ -248,13 +253,15 @@ fn what_a_killed_run_left_in_a_shared_namespace_is_shown_and_removed() {
         cluster.run_directory().is_some_and(|run| trials(&run) > 0)
     });
     run.signal(Signal::SIGKILL);
-    run.wait(Duration::from_secs(10));
+    assert_eq!(run.wait(Duration::from_secs(10)), None);
     // From where nobody knows whether the run has ended.
     let cleanup = |flags: &[&str]| {
         let flags = [&["cleanup", "--namespace", SHARED], flags].concat();
         let mut command = cluster.plumbline(&flags);
         command.env("KUBECONFIG", account.config.path());
-        stdout(&elsewhere(&command).output().unwrap())
+        let shown = elsewhere(&command).output().unwrap();
+        assert!(shown.status.success(), "{}", stderr(&shown));
+        stdout(&shown)
     };
     let listed = cleanup(&[]);
     assert!(

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::kubelab::Kubelab;
 use super::outages::{SERVER, failed, inventory_in_time, until_nodes_stay_ready};
 use super::{Cluster, cluster, gates, lasting, read, refused, statuses};
+use crate::observed::ran_to_its_end;
 use crate::world::{run_directory, stderr};
 
 /// An experiment of one command on these paths.
@@ -48,8 +49,10 @@ fn traffic_goes_on_by_every_path_while_a_command_runs_here() {
     let file = file(&cluster, networks, during, "", "");
     let leave = ["--allow-commands", "--allow-host-network"];
     let flags = [&[&*file], &leave[..], &["--control", "off"]].concat();
-    let said = stderr(&cluster.run(&flags).output().unwrap());
-    let (record, trials) = read(&run_directory(cluster.out()));
+    let output = cluster.run(&flags).output().unwrap();
+    let (said, directory) = (stderr(&output), run_directory(cluster.out()));
+    ran_to_its_end(&output, &directory);
+    let (record, trials) = read(&directory);
     let treatments = record["plan"]["treatments"].as_array().unwrap();
     assert_eq!(treatments.len(), 4);
     for treatment in treatments {
@@ -97,7 +100,9 @@ fn pods_that_begin_with_a_command_are_followed_until_they_are_gone() {
         .run(&[&[&*file], &twice[..]].concat())
         .output()
         .unwrap();
-    let (record, trials) = read(&run_directory(cluster.out()));
+    let directory = run_directory(cluster.out());
+    ran_to_its_end(&output, &directory);
+    let (record, trials) = read(&directory);
     let treatment = &record["plan"]["treatments"][0];
     let seen = seen(&trials, treatment, &stderr(&output));
     let lead = seen["launched"]["lead_ns"].as_u64().unwrap();
@@ -135,6 +140,7 @@ fn a_node_that_a_command_reboots_boots_and_is_told() {
         .output()
         .unwrap();
     let (said, directory) = (stderr(&output), run_directory(cluster.out()));
+    ran_to_its_end(&output, &directory);
     let (_, trials) = read(&directory);
     let lost = failed(&trials);
     assert_eq!(lost.len(), trials.len(), "{:?}", statuses(&trials));
@@ -171,7 +177,9 @@ fn a_node_that_carries_no_end_reboots_while_traffic_goes_on() {
         .output()
         .unwrap();
     let said = stderr(&output);
-    let (record, trials) = read(&run_directory(cluster.out()));
+    let directory = run_directory(cluster.out());
+    ran_to_its_end(&output, &directory);
+    let (record, trials) = read(&directory);
     let seen = seen(&trials, &record["plan"]["treatments"][0], &said);
     let [begun, ended] = ["begun_ns", "ended_ns"].map(|it| seen[it].as_u64().unwrap());
     // It takes a node longer to boot.
@@ -206,7 +214,9 @@ fn connections_stand_while_an_agent_of_the_network_is_restarted() {
     let file = file(&cluster, "\"pod\"", &restart, "", "");
     let output = cluster.run(&[&file, "--allow-commands"]).output().unwrap();
     let said = stderr(&output);
-    let (record, trials) = read(&run_directory(cluster.out()));
+    let directory = run_directory(cluster.out());
+    ran_to_its_end(&output, &directory);
+    let (record, trials) = read(&directory);
     let seen = seen(&trials, &record["plan"]["treatments"][0], &said);
     let [begun, ended] = ["begun_ns", "ended_ns"].map(|it| seen[it].as_u64().unwrap());
     // By the sender's clock, which begins with its first request.
@@ -246,11 +256,13 @@ fn a_policy_that_is_taken_away_is_open_from_then_on() {
         let file = file(&cluster, "\"pod\"", during, "policy = true\n", "");
         let output = cluster.run(&[&file, "--allow-commands"]).output().unwrap();
         if std::env::var("PLUMBLINE_TEST_POLICIES").is_ok_and(|it| it == "enforced") {
-            let (record, trials) = read(&run_directory(cluster.out()));
+            let directory = run_directory(cluster.out());
+            ran_to_its_end(&output, &directory);
+            let (record, trials) = read(&directory);
             let treatment = &record["plan"]["treatments"][0];
             let seen = seen(&trials, treatment, &stderr(&output));
             assert_eq!(opened(seen), [false, is_open], "{during}: {seen}");
-            std::fs::remove_dir_all(run_directory(cluster.out())).unwrap();
+            std::fs::remove_dir_all(directory).unwrap();
         } else {
             let says = [
                 "a network that enforces NetworkPolicies",

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Cluster, add_image, cluster, lasting, refused};
 use crate::documented;
+use crate::observed::ran_to_its_end;
 use crate::world::{Running, eventually, run_directory, stderr, stdout};
 
 /// `plumbline xray` in a cluster that lets it.
@@ -171,6 +172,7 @@ fn a_run_is_looked_into_by_consent_when_it_has_ended() {
     let consent = [&order[..], &["--allow-tracing"]].concat();
     let output = cluster.run(&consent).output().unwrap();
     let directory = run_directory(cluster.out());
+    ran_to_its_end(&output, &directory);
     let hops = std::fs::read_to_string(directory.join("hops.json"));
     let hops = hops.unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
     let hops: Value = serde_json::from_str(&hops).unwrap();
@@ -218,6 +220,8 @@ fn the_pods_that_trace_have_the_rights_that_were_named() {
         );
     }
     running.signal(nix::sys::signal::Signal::SIGINT);
-    running.wait(Duration::from_secs(60));
+    let code = running.wait(Duration::from_secs(60));
+    // 2 where the network was not yet looked at once.
+    assert!(matches!(code, Some(0 | 2)), "{code:?}");
     assert_eq!(cluster.ours(), Vec::<String>::new());
 }

@@ -257,6 +257,7 @@ fn ssh_that_is_cut_in_a_trial_costs_that_trial() {
     let said = cutter.run(&BEFORE_A_TRIAL);
     let (_, trials) = record(&out);
     assert_eq!(trials.len(), 2, "{}", said.text);
+    assert_eq!(said.code, Some(exit_code(&run_directory(&out))));
     trials.iter().for_each(assert_measured);
 }
 
