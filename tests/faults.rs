@@ -6,6 +6,7 @@ mod disk;
 mod planted;
 mod tracking;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -16,6 +17,7 @@ use nix::unistd::Pid;
 use plumbline_lab::FAULTS;
 
 use crate::left::{family, nothing_left, own_namespaces};
+use crate::observed::whole_lines;
 use crate::world::{
     self, PATIENCE, Running, eventually, often_in_time, output, plumbline, run_directory, runs_in,
     stderr, stdout, trials,
@@ -113,7 +115,7 @@ fn a_killed_agent_costs_its_trial_only() {
         let text = fs::read_to_string(directory.join("trials.jsonl")).unwrap();
         text.contains("\"status\":\"failed\"")
     };
-    let mut kills = 0;
+    let (mut kills, mut seen) = (0, Vec::new());
     // One that had nothing more to do costs no trial.
     while kills < 3 || !is_kept_as_failed() {
         assert!(kills < 30, "a killed agent's trial is kept as failed");
@@ -124,10 +126,20 @@ fn a_killed_agent_costs_its_trial_only() {
         });
         // It may have ended by itself meanwhile; the next one will do.
         let _ = kill(Pid::from_raw(agent.unwrap() as i32), Signal::SIGKILL);
-        let before = trials(&directory);
+        let (known, before) = (seen.len(), trials(&directory));
         eventually("the run goes on", PATIENCE, || {
-            trials(&directory) >= before + 2
+            seen = whole_lines(&directory);
+            let is_seen = seen.last().is_some_and(|it| it["observation"].is_object());
+            is_seen && seen.len() >= before + 2
         });
+        // Those that took turns have failed together.
+        let failed = seen[known..]
+            .iter()
+            .filter(|it| it["status"]["status"] == "failed");
+        let failed: BTreeSet<_> = failed
+            .map(|it| [it["block"].as_u64(), it["attempt"].as_u64()])
+            .collect();
+        assert!(failed.len() <= 1, "by one kill: {failed:?}");
         kills += 1;
     }
 }

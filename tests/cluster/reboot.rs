@@ -29,6 +29,11 @@ fn a_node_that_reboots_is_told_and_the_run_goes_on() {
     let why = lost[0]["status"]["error"].as_str().unwrap();
     assert!(why.contains(&format!("/{SERVER}")), "{why}");
     assert!(said.contains(why), "{why}: {said}");
+    let mut since = trials.iter().skip_while(|it| *it != lost[0]);
+    // Until its pods are there again, and no longer.
+    since.find(|it| it["observation"].is_object());
+    let after = since.filter(|it| it["status"]["status"] == "failed");
+    assert_eq!(after.count(), 0, "{:?}", statuses(&trials));
     assert_eq!(trials.last().unwrap()["block"], 5, "{said}");
     assert!(trials.last().unwrap()["observation"].is_object(), "{said}");
     assert_eq!(inventory_in_time(&cluster, &before), before);
