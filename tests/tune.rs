@@ -2,13 +2,14 @@
 //! that ends, and a user who may not set them is told so.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::inventory::Inventory;
 use crate::left::{MARK, marked};
+use crate::moments::{Moments, say};
 use crate::observed::ran_to_its_end;
 use crate::world::{self, PATIENCE, Running, eventually, output, stderr, stdout};
 
@@ -19,6 +20,10 @@ pub(crate) struct File {
     pub(crate) now: String,
     pub(crate) set: String,
 }
+
+/// What `sleep` is told where a command is to end by itself.
+const SHORT: &str = "0.02";
+const SHORT_TIME: Duration = Duration::from_millis(20);
 
 /// What would be set now, but for what ends with a process by itself.
 fn proposed() -> Vec<File> {
@@ -170,6 +175,7 @@ fn a_signal_ends_the_command_and_then_the_settings() {
 /// At moments from its start to its end; the settings are those of this machine.
 #[test]
 fn what_a_killed_one_has_left_is_put_back() {
+    const TEST: &str = "what_a_killed_one_has_left_is_put_back";
     const KILLS: u32 = 200;
     let Some(_alone) = world::lab("a killed tune") else {
         return;
@@ -181,20 +187,32 @@ fn what_a_killed_one_has_left_is_put_back() {
     assert!(output(&["tune", "--restore"]).status.success());
     let before = Inventory::take();
     let mark = format!("tune-{}", std::process::id());
-    let command = ["env", &format!("{MARK}={mark}"), "sleep", "60"];
-    let mut left = 0;
+    let marked_so = format!("{MARK}={mark}");
+    let start = |time| Running::start(&["tune", "--", "env", &marked_so, "sleep", time]);
+    let begun = Instant::now();
+    assert_eq!(start(SHORT).wait(PATIENCE), Some(0));
+    let whole = begun.elapsed();
+    let mut moments = Moments::new(TEST);
+    let (mut left, mut ended) = (0, 0);
     for kill in 0..KILLS {
-        let mut tune = Running::start(&[&["tune", "--"], &command[..]].concat());
-        if kill % 2 == 0 {
-            eventually("it has begun", Duration::from_secs(10), || {
+        let is_at_end = kill % 4 == 3;
+        let mut tune = start(if is_at_end { SHORT } else { "60" });
+        match kill % 4 {
+            // From when its command ends to a while after its own end.
+            3 => std::thread::sleep(SHORT_TIME + moments.within(whole - SHORT_TIME)),
+            1 => std::thread::sleep(Duration::from_micros(u64::from(kill) * 50)),
+            _ => eventually("it has begun", Duration::from_secs(10), || {
                 files.iter().any(|file| read(file) != file.now)
-            });
-        } else {
-            std::thread::sleep(Duration::from_micros(u64::from(kill) * 50));
+            }),
         }
         tune.signal(Signal::SIGKILL);
-        tune.wait(Duration::from_secs(5));
-        left += u32::from(!hold(&files, |file| &file.now));
+        let code = tune.wait(Duration::from_secs(5));
+        let had_ended = is_at_end && code == Some(0);
+        assert!(had_ended || code.is_none(), "{code:?}: {}", tune.said());
+        let has_left = !hold(&files, |file| &file.now);
+        assert!(!had_ended || !has_left, "{}", tune.said());
+        ended += u32::from(had_ended);
+        left += u32::from(has_left);
         let restored = output(&["tune", "--restore"]);
         assert!(restored.status.success(), "{}", stderr(&restored));
         assert_eq!(proposed(), files, "{}", stderr(&restored));
@@ -203,7 +221,11 @@ fn what_a_killed_one_has_left_is_put_back() {
         });
     }
     before.assert_unchanged();
+    say(&format!(
+        "{left} of {KILLS} have left something, and {ended} had ended"
+    ));
     assert!(left >= KILLS / 2, "{left} of {KILLS} have left anything");
+    assert!(ended < KILLS / 4, "none was killed at its end");
 }
 
 /// A run says that the machine was tuned, and another environment it is.
