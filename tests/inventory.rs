@@ -1,5 +1,7 @@
 //! What the machine has, as the kernel lists it: a run that is killed leaves all of it as it was.
 
+mod planted;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -40,12 +42,24 @@ const PROCESS: &str = "process of the program";
 /// What others may end meanwhile: of these only what is new counts.
 const OTHERS_END: [&str; 2] = [NAMESPACE, PROCESS];
 
+/// What every machine has, and root sees.
+const ALWAYS: [&str; 6] = [NAMESPACE, "device", "mount", "address", "route", "setting"];
+
 /// What the machine has at one moment: for each kind of thing, all of them.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Inventory(BTreeMap<&'static str, BTreeSet<String>>);
 
 impl Inventory {
     pub(crate) fn take() -> Self {
+        let now = Self::look();
+        let is_root = nix::unistd::geteuid().is_root();
+        for kind in ALWAYS.iter().filter(|_| is_root) {
+            assert!(!now.0[kind].is_empty(), "no {kind} is seen");
+        }
+        now
+    }
+
+    fn look() -> Self {
         let mut groups = BTreeSet::new();
         directories(Path::new("/sys/fs/cgroup"), &mut groups);
         let others = left::not_of_tests();
@@ -119,7 +133,7 @@ impl Inventory {
     }
 }
 
-/// What is in a directory.
+/// What is in a directory: nothing where there is none, as on a machine without what keeps it.
 pub(crate) fn names(directory: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
@@ -170,6 +184,7 @@ fn associations() -> BTreeSet<String> {
     lines.filter(|line| line.starts_with("src ")).collect()
 }
 
+/// The lines of a file: none where there is none, as on a kernel without what it lists.
 fn lines(file: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(file).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
