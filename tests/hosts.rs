@@ -309,7 +309,8 @@ fn until_a_trial_runs(hosts: &TwoHosts) {
 }
 
 /// Their mounts, and of the controller and of each host, whose network a sleeping process keeps,
-/// devices with addresses and qdiscs, routes, rules, and what nftables has.
+/// devices with addresses and qdiscs, routes, rules, what nftables has, and settings: how many
+/// connections are tracked is none.
 #[track_caller]
 fn stands(hosts: &TwoHosts) -> String {
     const SHOW: &str = "cat /proc/self/mountinfo; for process in /proc/[0-9]*; do \
@@ -318,7 +319,8 @@ fn stands(hosts: &TwoHosts) -> String {
                 for family in -4 -6; do \
                     ip \\$family route show table all | sed 's/ linkdown//'; ip \\$family rule; \
                 done; \
-                nft --stateless list ruleset\"; \
+                nft --stateless list ruleset; \
+                grep -rs '' /proc/sys/net | grep -v nf_conntrack_count | sort\"; \
         done";
     let shown = hosts.inside(&["sh", "-c", SHOW]).output();
     let shown = shown.expect("it starts");
@@ -344,13 +346,22 @@ fn a_controller_that_is_killed_leaves_nothing_on_the_hosts() {
         !stands(&hosts).contains(" tentative ")
     });
     let (processes, stood) = (hosts.processes(), stands(&hosts));
-    let rule = |order| {
-        let rule = ["ip", "-6", "rule", order, "priority", "7", "table", "7"];
-        assert!(hosts.inside(&rule).status().expect("ip runs").success());
-    };
-    rule("add");
-    assert_ne!(stands(&hosts), stood, "what is planted is found");
-    rule("del");
+    let ttl = "/proc/sys/net/ipv4/ip_default_ttl";
+    for (plant, remove) in [
+        (
+            "ip -6 rule add priority 7 table 7",
+            "ip -6 rule del priority 7",
+        ),
+        (&*format!("echo 100 >{ttl}"), &*format!("echo 64 >{ttl}")),
+    ] {
+        let done = |order| {
+            let status = hosts.inside(&["sh", "-c", order]).status();
+            assert!(status.expect("a shell starts").success(), "{order}");
+        };
+        done(plant);
+        assert!(stands(&hosts) != stood, "{plant}: what is planted is found");
+        done(remove);
+    }
     let mut span = None;
     for _ in 0..times(3) {
         let told = hosts.path("pid");

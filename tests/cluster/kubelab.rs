@@ -55,7 +55,9 @@ pub(super) struct NodeInventory {
 }
 
 /// The kinds of things that each node has.
-const KINDS: [&str; 5] = ["device", "route", "rule", "mount", "process"];
+const KINDS: [&str; 8] = [
+    "device", "address", "qdisc", "route", "rule", "setting", "mount", "process",
+];
 
 /// Lists a node, a line for each thing: of nftables the names of what it has, because that is
 /// also how iptables may keep its rules, which are listed beside. Not listed are the bridge that
@@ -66,6 +68,10 @@ const SHOW: &str = r#"
 kind() { sed "s|^[[:space:]]*|$1 |"; }
 {
     ip -o link | cut -d : -f 2 | kind device
+    ip -o address | awk '{ print $2, $3, $4 }' | kind address
+    tc qdisc show | sed 's/ refcnt [0-9]*//' | kind qdisc
+    # A number of what is tracked now is no setting.
+    grep -rs '' /proc/sys/net | grep -v nf_conntrack_count | kind setting
     for family in -4 -6; do
         # A route has the flag while no pod is there.
         ip $family route show table all | sed 's/ linkdown//' | kind route
@@ -145,6 +151,21 @@ fn what_is_left_on_a_node_is_found() {
             "ip -6 rule add priority 7 table 7",
             "ip -6 rule del priority 7",
             "rule 7:",
+        ),
+        (
+            "ip address add 192.0.2.1 dev lo",
+            "ip address del 192.0.2.1/32 dev lo",
+            "address lo inet 192.0.2.1",
+        ),
+        (
+            "tc qdisc add dev lo root pfifo",
+            "tc qdisc del dev lo root",
+            "qdisc qdisc pfifo",
+        ),
+        (
+            "echo 100 >/proc/sys/net/ipv4/ip_default_ttl",
+            "echo 64 >/proc/sys/net/ipv4/ip_default_ttl",
+            "setting /proc/sys/net/ipv4/ip_default_ttl:100",
         ),
         ("mount -t tmpfs planted /mnt", "umount /mnt", "mount /mnt"),
         (
