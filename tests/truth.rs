@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use serde_json::Value;
+
 use crate::world::{self, is_installed, run_directory, skip, stderr, stdout};
 
 /// Runs a script. Every trial counts of what it measures, whatever the machine is busy with; the
@@ -38,6 +40,27 @@ fn have_widths(rows: &[Vec<&str>], count: usize, cell: usize) {
     }
 }
 
+/// They come to every second run, and what they change is told.
+#[track_caller]
+fn strangers_come(flags: &str, kept: &Path) {
+    let networks = format!("{flags} --network host,host-gw");
+    let parts = ["strangers", "--runs", "3"];
+    let program = ["--plumbline", "tests/truth/all-count", "--flags", &networks];
+    let truth = script("scripts/truth", &[&parts[..], &program].concat(), kept);
+    let (tables, errors) = (stdout(&truth), stderr(&truth));
+    // 1: others have changed more than by chance, or the machine has.
+    let is_told = matches!(truth.status.code(), Some(0 | 1));
+    assert!(is_told, "{tables}, {errors}");
+    let compared = rows(&tables, "runs compared");
+    assert_eq!(compared.len(), 2, "{tables}, {errors}");
+    for row in compared {
+        assert!(row[1] != "0" && row[4].contains('±'), "{tables}");
+    }
+    let (_, came) = tables.split_once("strangers that came in a run: ").unwrap();
+    assert!(!came.starts_with("0 "), "{tables}, {errors}");
+    assert!(came.contains("\nas many beyond by chance: "), "{came}");
+}
+
 #[test]
 fn the_scripts_of_the_proof_read_what_is_written() {
     let test = "the_scripts_of_the_proof_read_what_is_written";
@@ -64,22 +87,12 @@ fn the_scripts_of_the_proof_read_what_is_written() {
     have_widths(&rows(&tables, "network"), 3, 2);
 
     if nix::unistd::geteuid().is_root() {
-        let networks = format!("{flags} --network host,host-gw");
-        let parts = ["strangers", "--runs", "3"];
-        let program = ["--plumbline", "tests/truth/all-count", "--flags", &networks];
-        let truth = script(
-            "scripts/truth",
-            &[&parts[..], &program].concat(),
-            kept.path(),
-        );
-        let (tables, errors) = (stdout(&truth), stderr(&truth));
-        let compared = rows(&tables, "runs compared");
-        assert_eq!(compared.len(), 2, "{tables}, {errors}");
-        for row in compared {
-            assert!(row[1] != "0" && row[4].contains('±'), "{tables}");
+        for protocol in ["tcp", "udp"] {
+            strangers_come(
+                &format!("{flags} --set workload.protocol={protocol}"),
+                kept.path(),
+            );
         }
-        let (_, came) = tables.split_once("strangers that came in a run: ").unwrap();
-        assert!(!came.starts_with("0 "), "{tables}, {errors}");
     }
 
     let outs = fs::read_dir(kept.path()).unwrap();
@@ -103,4 +116,62 @@ fn the_scripts_of_the_proof_read_what_is_written() {
         assert!(is_verdict, "{judged}");
     }
     assert!(judged.ends_with(" 2 skipped\n"), "{judged}");
+}
+
+/// Four of eight that drank tea with milk first, of which the lady named so many (Fisher, The Design
+/// of Experiments, § 5); then more figures.
+#[test]
+fn a_share_that_is_larger_by_more_than_chance_is_told() {
+    if !is_installed("python3") {
+        return skip(
+            "a_share_that_is_larger_by_more_than_chance_is_told",
+            "no python3",
+        );
+    }
+    for (counts, percent) in [
+        ("4, 4, 0, 4", "1.43"),
+        ("3, 4, 1, 4", "24.29"),
+        ("0, 4, 0, 4", "100.00"),
+        ("0, 0, 0, 0", "100.00"),
+        ("30, 100, 8, 100", "0.01"),
+    ] {
+        let asked = format!(
+            "import runpy; ours = runpy.run_path('scripts/truth'); \
+             print(f'{{100 * ours[\"by_chance\"]({counts}):.2f}}')"
+        );
+        let told = Command::new("python3").args(["-c", &asked]).output();
+        let told = told.expect("python3 starts");
+        assert_eq!(stdout(&told).trim(), percent, "{counts}: {}", stderr(&told));
+    }
+}
+
+#[test]
+fn a_short_soak_holds_its_connections_and_reads_what_a_load_tells() {
+    let test = "a_short_soak_holds_its_connections_and_reads_what_a_load_tells";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    if !is_installed("jq") {
+        return skip(test, "no jq");
+    }
+    let program = world::plumbline(&[]).get_program().to_owned();
+    let soak = Command::new("scripts/soak")
+        .arg(program)
+        .args(["2", "100", "4"])
+        .output();
+    let soak = soak.expect("the script starts");
+    let (told, errors) = (stdout(&soak), stderr(&soak));
+    assert!(soak.status.success(), "{told}, {errors}");
+    let load = &told[told.find('{').expect("what the load tells")..];
+    let mut load = serde_json::Deserializer::from_str(load).into_iter::<Value>();
+    let load = load.next().expect("what the load tells").unwrap();
+    for key in [
+        "requests",
+        "errors",
+        "censored",
+        "achieved_rate",
+        "warnings",
+    ] {
+        assert!(!load[key].is_null(), "{key}: {load}");
+    }
 }
