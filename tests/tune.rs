@@ -199,7 +199,7 @@ fn what_a_killed_one_has_left_is_put_back() {
         let mut tune = start(if is_at_end { SHORT } else { "60" });
         match kill % 4 {
             // From when its command ends to a while after its own end.
-            3 => std::thread::sleep(SHORT_TIME + moments.within(whole - SHORT_TIME)),
+            3 => std::thread::sleep(SHORT_TIME + moments.within(whole * 5 / 4 - SHORT_TIME)),
             1 => std::thread::sleep(Duration::from_micros(u64::from(kill) * 50)),
             _ => eventually("it has begun", Duration::from_secs(10), || {
                 files.iter().any(|file| read(file) != file.now)
