@@ -257,6 +257,8 @@ fn read<T: for<'de> Deserialize<'de>>(call: &Call, answer: &[u8]) -> Result<T, C
 
 fn wrong(call: &Call, problem: String, answer: &[u8]) -> CniError {
     let text = String::from_utf8_lossy(&answer[..answer.len().min(QUOTED)]);
+    // A parser quotes all of a text that is none of what it wants.
+    let problem = problem.chars().take(QUOTED).collect();
     CniError::Answer {
         call: call.clone(),
         problem,
@@ -279,6 +281,19 @@ pub fn default_directories() -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_long_answer_that_is_none_the_beginning_is_quoted() {
+        let call = Call {
+            plugin: "ptp".to_owned(),
+            command: "ADD",
+            pod: None,
+        };
+        let answer = format!("\"{}\"", "ä".repeat(5_000));
+        let error = supported(&call, answer.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("invalid type: string"), "{error}");
+        assert!(error.chars().count() < 600, "{error}");
+    }
 
     #[test]
     fn a_version_is_taken_from_what_plugins_say_of_themselves() {
