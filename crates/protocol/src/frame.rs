@@ -23,9 +23,18 @@ pub enum FrameError {
         "a frame claims to have {0} bytes: this is not a Plumbline agent, or something else writes to its output"
     )]
     TooLong(u32),
-    /// The content is not the message that was expected.
+    /// The content is not the message that was expected; the beginning of why.
     #[error("a frame cannot be read: {0}; both sides must be the same version of Plumbline")]
-    Content(#[from] serde_json::Error),
+    Content(String),
+}
+
+/// Characters of what a parser says: it repeats all of a text that is none of what it wants.
+const MOST_SAID: usize = 200;
+
+impl From<serde_json::Error> for FrameError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Content(error.to_string().chars().take(MOST_SAID).collect())
+    }
 }
 
 /// Writes one message and flushes.
@@ -97,6 +106,16 @@ mod tests {
     fn a_length_without_end_is_refused() {
         let error = read_frame::<u32>(&mut [0xff_u8; 64].as_slice()).unwrap_err();
         assert!(matches!(error, FrameError::TooLong(u32::MAX)), "{error}");
+    }
+
+    #[test]
+    fn of_a_long_frame_that_is_none_the_beginning_is_said() {
+        let mut bytes = Vec::new();
+        write_frame(&mut bytes, &"ä".repeat(5_000)).unwrap();
+        let error = read_frame::<u32>(&mut bytes.as_slice()).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("invalid type: string"), "{said}");
+        assert!(said.chars().count() < 400, "{said}");
     }
 
     #[test]
