@@ -50,15 +50,8 @@ pub fn datagram(bytes: &[u8]) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
-
-    fn seed(name: &str) -> Vec<u8> {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-        fs::read(corpus.join(name)).unwrap()
-    }
+    use crate::seeds::seed;
 
     #[test]
     fn every_reader_of_files_finds_something_in_a_seed() {

@@ -24,6 +24,9 @@ mod observe;
 mod peer;
 mod probe;
 mod proxy;
+#[cfg(test)]
+#[path = "../../../fuzz/seeds.rs"]
+mod seeds;
 mod serve;
 mod sounding;
 mod toil;

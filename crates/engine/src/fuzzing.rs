@@ -135,15 +135,8 @@ fn datagrams_in(bytes: &[u8], secret: Option<Secret>) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
-
-    fn seed(name: &str) -> Vec<u8> {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-        fs::read(corpus.join(name)).unwrap()
-    }
+    use crate::seeds::seed;
 
     /// What is made of a seed as the target reads it: whether bodies are checked, and the
     /// stream, in one piece.

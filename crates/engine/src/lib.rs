@@ -33,6 +33,9 @@ mod responder;
 mod run;
 mod schedule;
 mod secret;
+#[cfg(test)]
+#[path = "../../../fuzz/seeds.rs"]
+mod seeds;
 mod timeline;
 mod window;
 mod worker;

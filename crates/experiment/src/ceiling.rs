@@ -47,6 +47,8 @@ pub(crate) const MTUS: std::ops::RangeInclusive<u32> = 576..=65_535;
 /// Blocks of a plan, but for one that ends when its limits are decided: there, its budget and
 /// [`MAX_TRIALS`] bound them.
 pub const MAX_BLOCKS: u32 = 1_000;
+/// The largest overhead that may be allowed, as a fraction.
+pub const MAX_LIMIT: f64 = 1_000.0;
 /// The longest budget of time: a week.
 pub const MAX_BUDGET: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Trials of a plan, not counting repetitions.

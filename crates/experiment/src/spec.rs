@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::asked::Word;
-use crate::ceiling::{MAX_ALL_ENDPOINTS, MAX_BLOCKS, MAX_BUDGET, MAX_RETRIES, MAX_SETTINGS};
+use crate::ceiling::{
+    MAX_ALL_ENDPOINTS, MAX_BLOCKS, MAX_BUDGET, MAX_LIMIT, MAX_RETRIES, MAX_SETTINGS,
+};
 use crate::factor::{FACTORS, LevelSyntax, WrittenLevel};
 use crate::keys;
 use crate::load::{self, TimedTask};
@@ -384,7 +386,7 @@ fn limits(root: &FileSection<'_>) -> Result<BTreeMap<String, f64>, SpecError> {
 
 fn percentage(metric: &str, value: &SpannedValue) -> Result<f64, SpecError> {
     match section::percent(value) {
-        Some(share) if (0.0..=1_000.0).contains(&share) => Ok(share),
+        Some(share) if (0.0..=MAX_LIMIT).contains(&share) => Ok(share),
         _ => Err(SpecError::at(
             &value.place,
             format!("the limit of `{metric}` is not a percentage"),

@@ -25,15 +25,8 @@ pub fn program(bytes: &[u8]) -> Option<(&'static str, bool)> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
-
-    fn seed(name: &str) -> Vec<u8> {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-        fs::read(corpus.join(name)).unwrap()
-    }
+    use crate::seeds::seed;
 
     #[test]
     fn first_lines_are_seeds() {

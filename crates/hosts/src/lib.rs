@@ -20,6 +20,9 @@ mod options;
 mod path;
 mod program;
 mod script;
+#[cfg(test)]
+#[path = "../../../fuzz/seeds.rs"]
+mod seeds;
 mod ssh;
 
 pub use asked::which_hosts;

@@ -46,16 +46,8 @@ pub fn program(bytes: &[u8]) -> Result<&'static str, ImageError> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::PathBuf;
-
     use super::*;
-
-    fn corpus(target: &str) -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../fuzz/corpus")
-            .join(target)
-    }
+    use crate::seeds::seed;
 
     #[test]
     fn everything_that_is_handed_over_is_in_a_seed() {
@@ -65,14 +57,14 @@ mod tests {
             ("first-line-of-a-host", &[]),
         ];
         for (name, expected) in seeds {
-            let said = fs::read_to_string(corpus("handed_over").join(name)).unwrap();
+            let said = String::from_utf8(seed(&format!("handed_over/{name}"))).unwrap();
             assert_eq!(handed_over(&said), expected, "{name}");
         }
     }
 
     #[test]
     fn programs_of_each_kind_are_seeds() {
-        let read = |name: &str| program(&fs::read(corpus("elf").join(name)).unwrap());
+        let read = |name: &str| program(&seed(&format!("elf/{name}")));
         assert_eq!(read("static").unwrap(), "amd64");
         assert_eq!(read("arm64").unwrap(), "arm64");
         let dynamic = read("dynamic").unwrap_err();

@@ -44,6 +44,9 @@ mod reach;
 mod request;
 mod route;
 mod seat;
+#[cfg(test)]
+#[path = "../../../fuzz/seeds.rs"]
+mod seeds;
 mod services;
 mod session;
 mod site;

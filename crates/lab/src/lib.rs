@@ -26,6 +26,9 @@ pub mod network;
 mod place;
 mod probe;
 mod renewal;
+#[cfg(test)]
+#[path = "../../../fuzz/seeds.rs"]
+mod seeds;
 mod spec;
 mod standing;
 mod survive;

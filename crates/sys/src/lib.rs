@@ -47,6 +47,9 @@ pub mod ring;
 pub mod sampled;
 #[cfg(target_os = "linux")]
 pub mod scratch;
+#[cfg(test)]
+#[path = "../../../fuzz/seeds.rs"]
+mod seeds;
 pub mod signal;
 #[cfg(target_os = "linux")]
 pub mod socket;

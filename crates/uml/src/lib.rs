@@ -15,6 +15,9 @@ pub mod fuzzing;
 pub mod guest;
 mod installation;
 mod job;
+#[cfg(test)]
+#[path = "../../../fuzz/seeds.rs"]
+mod seeds;
 
 pub use boot::run_inside;
 pub use error::UmlError;

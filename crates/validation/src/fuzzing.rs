@@ -17,8 +17,7 @@ pub fn status(text: &str) -> bool {
 mod tests {
     #[test]
     fn a_seed_is_of_a_process_in_memory() {
-        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/proc");
-        let text = std::fs::read_to_string(format!("{corpus}/proc-self-status")).unwrap();
+        let text = String::from_utf8(crate::seeds::seed("proc/proc-self-status")).unwrap();
         assert!(super::status(&text));
         // More than a number of bytes can be.
         assert!(!super::status("VmRSS: 18446744073709551615 kB"));

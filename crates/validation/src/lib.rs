@@ -22,6 +22,9 @@ mod pairs;
 mod peers;
 mod process;
 mod quantity;
+#[cfg(test)]
+#[path = "../../../fuzz/seeds.rs"]
+mod seeds;
 mod size;
 mod table;
 

@@ -1,5 +1,6 @@
 //! Overheads against the limits that an experiment states.
 
+use plumbline_experiment::ceiling::MAX_LIMIT;
 use plumbline_experiment::{Plan, metric};
 use plumbline_record::Warning;
 use plumbline_stats::looks::is_held;
@@ -204,9 +205,6 @@ fn why_no_effect(summary: &Summary, of: &Comparison) -> String {
         .to_owned()
 }
 
-/// The largest overhead that is worth a limit, as a fraction.
-const MAX_LIMIT: f64 = 1_000.0;
-
 /// A limit that was typed and cannot be meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("--limit {text}: {remedy}")]
@@ -215,11 +213,13 @@ pub struct LimitTextError {
     remedy: String,
 }
 
-/// Reads limits such as `p50=10%`, as [`parse_limit`] does, at most one of each metric.
+/// Reads limits such as `p50=10%` or `p50=0.1`, at most one of each metric: the metric, and the
+/// largest allowed overhead as a fraction.
 ///
 /// # Errors
 ///
-/// As [`parse_limit`], and two limits of one metric.
+/// Text of another form, metrics that there are not, shares that can hardly be meant, and two
+/// limits of one metric.
 pub fn parse_limits(texts: &[String]) -> Result<Vec<(String, f64)>, LimitTextError> {
     let mut limits: Vec<(String, f64)> = Vec::new();
     for text in texts {
@@ -235,33 +235,30 @@ pub fn parse_limits(texts: &[String]) -> Result<Vec<(String, f64)>, LimitTextErr
     Ok(limits)
 }
 
-/// Reads a limit such as `p50=10%` or `p50=0.1`: the metric, and the largest allowed
-/// overhead as a fraction.
-///
-/// # Errors
-///
-/// Text of another form, metrics that there are not, and shares that can hardly be meant.
-pub fn parse_limit(text: &str) -> Result<(String, f64), LimitTextError> {
+fn parse_limit(text: &str) -> Result<(String, f64), LimitTextError> {
     let refused = |remedy: String| LimitTextError {
         text: text.to_owned(),
         remedy,
     };
     let wrong = || refused("write METRIC=SHARE, such as p50=10%".to_owned());
     let (name, share) = text.split_once('=').ok_or_else(wrong)?;
-    let (number, of) = share
-        .strip_suffix('%')
-        .map_or((share, 1.0), |percent| (percent, 100.0));
-    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    let percent = share.strip_suffix('%');
+    let number: f64 = percent
+        .unwrap_or(share)
+        .trim()
+        .parse()
+        .map_err(|_| wrong())?;
     let known = metric::names();
     if !known.contains(&name.trim()) {
         let known = known.join(", ");
         return Err(refused(format!("the metric is one of {known}")));
     }
-    let share = number / of;
+    let share = percent.map_or(number, |_| number / 100.0);
     if !(0.0..=MAX_LIMIT).contains(&share) {
-        return Err(refused("the share is from 0 to 100000%".to_owned()));
+        let most = 100.0 * MAX_LIMIT;
+        return Err(refused(format!("the share is from 0 to {most}%")));
     }
-    if of < 2.0 && share >= 1.0 {
+    if percent.is_none() && share >= 1.0 {
         let [percent, whole] = [number, 100.0 * number].map(|it| format!("{name}={it}%"));
         return Err(refused(format!(
             "write {percent}, or {whole} if you mean that"

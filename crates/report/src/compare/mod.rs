@@ -10,9 +10,7 @@ mod limit;
 mod shown;
 
 pub use environment::{Difference, differences};
-pub use limit::{
-    LimitCheck, LimitOutcome, LimitTextError, check_limits, parse_limit, parse_limits,
-};
+pub use limit::{LimitCheck, LimitOutcome, LimitTextError, check_limits, parse_limits};
 pub use shown::{json, render};
 
 use plumbline_experiment::metric::Role;

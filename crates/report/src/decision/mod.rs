@@ -28,10 +28,6 @@ use crate::terminal::notice_text;
 /// worth saying how many.
 const WORTH_WAITING: f64 = 100.0;
 
-/// Why a gate that was interrupted decides nothing: whoever stops it may have seen its trials,
-/// and goes on with it, which would be looks that nobody counted (C-22).
-const INTERRUPTED: &str = "interrupted between two looks";
-
 /// What a gate answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -98,23 +94,16 @@ impl Decision {
             blocks: summary.blocks,
             most: MAX_TRIALS / run.plan.treatments.len().max(1),
             took,
-            interrupted,
             alpha: alpha(&run.plan),
         };
         let checks = check_limits(0, &run.plan, &summary);
-        let as_far_as_known = |check: LimitCheck| match interrupted {
-            true => LimitCheck {
-                outcome: LimitOutcome::Undecided,
-                reason: Some(INTERRUPTED.to_owned()),
-                ..check
-            },
-            false => check,
-        };
-        let limits: Vec<DecidedLimit> = checks
+        let mut limits: Vec<DecidedLimit> = checks
             .into_iter()
-            .map(as_far_as_known)
             .map(|check| DecidedLimit::new(check, &summary, &pace))
             .collect();
+        if interrupted {
+            limits.iter_mut().for_each(DecidedLimit::leave_open);
+        }
         let held = limits.iter().map(|one| one.check.outcome.is_held());
         let held: Vec<_> = held.collect();
         let all = || summary.treatments.iter().map(|one| &one.treatment);
@@ -162,7 +151,6 @@ struct Pace {
     /// Blocks that a run may have.
     most: usize,
     took: Duration,
-    interrupted: bool,
     /// Level of its intervals.
     alpha: f64,
 }
@@ -194,11 +182,19 @@ impl DecidedLimit {
                 None => [None, None],
             },
             more: effect
-                .filter(|_| is_open && !is_unseen && !pace.interrupted)
+                .filter(|_| is_open && !is_unseen)
                 .and_then(|effect| pace.until_decided(&check, effect.blocks)),
             is_unseen,
             check,
         }
+    }
+
+    /// Decides nothing. Whoever interrupts a gate may have seen its trials, and goes on with it: that
+    /// would be a look that nobody counted (C-22).
+    fn leave_open(&mut self) {
+        self.check.outcome = LimitOutcome::Undecided;
+        self.check.reason = Some("interrupted between two looks".to_owned());
+        self.more = None;
     }
 }
 

@@ -77,14 +77,11 @@ pub fn files(text: &str) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
+    use crate::seeds::seed;
 
     #[test]
     fn every_reader_finds_something_in_a_seed() {
-        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/proc");
         let seeds = [
             ("proc-stat", "CPUs"),
             ("proc-net-snmp", "paired lines"),
@@ -108,7 +105,7 @@ mod tests {
             ("proc-self-cgroup-and-mounts", "control group"),
         ];
         for (name, reader) in seeds {
-            let text = fs::read_to_string(Path::new(corpus).join(name)).unwrap();
+            let text = String::from_utf8(seed(&format!("proc/{name}"))).unwrap();
             let found = files(&text);
             assert!(found.contains(&reader), "{name}: {reader} not in {found:?}");
         }

@@ -58,14 +58,11 @@ fn of_routing(bytes: &[u8]) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
+    use crate::seeds::seed;
 
     #[test]
     fn every_kind_of_answer_is_read_in_a_seed() {
-        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/netlink");
         let seeds = [
             ("link", "device"),
             ("route", "route"),
@@ -75,7 +72,7 @@ mod tests {
             ("error", "error"),
         ];
         for (name, kind) in seeds {
-            let kinds = answers(&fs::read(Path::new(corpus).join(name)).unwrap());
+            let kinds = answers(&seed(&format!("netlink/{name}")));
             assert!(kinds.contains(&kind), "{name}: {kind} not in {kinds:?}");
         }
     }

@@ -40,17 +40,11 @@ pub fn control_messages(bytes: &[u8]) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
+    use crate::seeds::seed;
 
     #[test]
     fn everything_that_is_told_is_read_in_a_seed() {
-        let corpus = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../fuzz/corpus/control_messages"
-        );
         let seeds: [(&str, &[&str]); 7] = [
             ("zero-copy", &["zero copy"]),
             ("stamp", &["stamp"]),
@@ -61,7 +55,7 @@ mod tests {
             ("cut", &[]),
         ];
         for (name, expected) in seeds {
-            let seed = fs::read(Path::new(corpus).join(name)).unwrap();
+            let seed = seed(&format!("control_messages/{name}"));
             assert_eq!(control_messages(&seed), expected, "{name}");
         }
     }

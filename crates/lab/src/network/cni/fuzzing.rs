@@ -115,15 +115,9 @@ fn assert_short(error: &CniError) {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::PathBuf;
 
     use super::*;
-
-    fn corpus(target: &str) -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../fuzz/corpus")
-            .join(target)
-    }
+    use crate::seeds::{corpus, seed};
 
     #[test]
     fn every_reader_of_answers_understands_a_seed() {
@@ -136,7 +130,7 @@ mod tests {
             ("about", &["build"]),
         ];
         for (name, expected) in seeds {
-            let seed = fs::read(corpus("cni_answer").join(name)).unwrap();
+            let seed = seed(&format!("cni_answer/{name}"));
             assert_eq!(answer(&seed), expected, "{name}");
         }
     }
