@@ -25,6 +25,7 @@ pub(super) struct PluginCall {
     sandbox: String,
     pub(super) began: Instant,
     pub(super) ended: Instant,
+    succeeded: bool,
 }
 
 impl PluginCall {
@@ -32,7 +33,7 @@ impl PluginCall {
     /// when the node's clock showed so many nanoseconds.
     pub(super) fn read(line: &str, moment: impl Fn(u64) -> Instant) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [command, plugin, device, pod, sandbox, began, ended, _code] = words[..] else {
+        let [command, plugin, device, pod, sandbox, began, ended, code] = words[..] else {
             return None;
         };
         let at = |ns: &str| Some(moment(ns.parse().ok()?));
@@ -43,6 +44,7 @@ impl PluginCall {
             sandbox: sandbox.to_owned(),
             began: at(began)?,
             ended: at(ended)?,
+            succeeded: code == "0",
         })
     }
 }
@@ -80,14 +82,26 @@ impl PluginCalls {
         Ok(())
     }
 
-    /// The calls of one command for the last sandbox of a pod, by when they ended.
+    /// The calls of one command for the last sandbox of a pod, by when they ended. Once none
+    /// has failed, the command is done: what a kubelet has stopped it stops again before it
+    /// removes it, and plugins are called for what is no longer there.
     pub(super) fn of(&self, command: &str, pod: &str) -> Vec<&PluginCall> {
         let of_pod = |it: &&PluginCall| it.command == command && it.pod == pod;
         let mut calls: Vec<&PluginCall> = self.0.iter().filter(of_pod).collect();
         calls.sort_by_key(|it| it.ended);
         let last = calls.last().map(|it| it.sandbox.clone());
         calls.retain(|it| Some(&it.sandbox) == last.as_ref());
-        calls
+        let mut attempt: Vec<&PluginCall> = Vec::new();
+        for call in calls {
+            if attempt.iter().any(|it| it.plugin == call.plugin) {
+                if attempt.iter().all(|it| it.succeeded) {
+                    break;
+                }
+                attempt.clear();
+            }
+            attempt.push(call);
+        }
+        attempt
     }
 }
 
@@ -98,7 +112,7 @@ mod tests {
     use super::*;
     use crate::planted::{PlantedServer, Reply};
 
-    /// Of a pod whose first sandbox failed, and of another one.
+    /// Of a pod whose first sandbox failed, and of another one, whose second stop succeeded.
     const NOTED: &str = "\
         ADD bridge eth0 n/launched-1 first 10 20 1\n\
         DEL bridge eth0 n/launched-1 first 21 22 0\n\
@@ -106,6 +120,12 @@ mod tests {
         ADD bridge eth0 n/launched-1 second 30 70 0\n\
         ADD ptp eth0 n/launched-2 other 31 71 0\n\
         ADD portmap eth0 n/launched-1 second 72 90 0\n\
+        DEL portmap eth0 n/launched-2 other 80 81 0\n\
+        DEL ptp eth0 n/launched-2 other 82 83 1\n\
+        DEL portmap eth0 n/launched-2 other 90 91 0\n\
+        DEL ptp eth0 n/launched-2 other 92 93 0\n\
+        DEL portmap eth0 n/launched-2 other 94 95 0\n\
+        DEL ptp eth0 n/launched-2 other 96 97 0\n\
         ADD portmap eth0 n/launched-1 second 72";
 
     #[test]
@@ -117,16 +137,17 @@ mod tests {
         calls.read(&server.session(), "node1", at).unwrap();
         let path = "GET /api/v1/nodes/node1/proxy/logs/plumbline-cni HTTP/1.1";
         assert_eq!(server.asked(), [path]);
-        let of = |command| {
-            let calls = calls.of(command, "n/launched-1").into_iter();
+        let of = |command, pod| {
+            let calls = calls.of(command, pod).into_iter();
             let dates = calls.map(|it| (it.plugin.clone(), it.began, it.ended));
             dates.collect::<Vec<_>>()
         };
-        let expected = [("bridge", 30, 70), ("portmap", 72, 90)];
-        let expected =
-            expected.map(|(plugin, began, ended)| (plugin.to_owned(), at(began), at(ended)));
-        assert_eq!(of("ADD"), expected);
-        assert_eq!(of("DEL"), [("bridge".to_owned(), at(21), at(22))]);
+        let dated = |plugin: &str, began, ended| (plugin.to_owned(), at(began), at(ended));
+        let expected = [dated("bridge", 30, 70), dated("portmap", 72, 90)];
+        assert_eq!(of("ADD", "n/launched-1"), expected);
+        assert_eq!(of("DEL", "n/launched-1"), [dated("bridge", 21, 22)]);
+        let expected = [dated("portmap", 90, 91), dated("ptp", 92, 93)];
+        assert_eq!(of("DEL", "n/launched-2"), expected);
         assert!(calls.of("ADD", "n/launched-3").is_empty());
     }
 
