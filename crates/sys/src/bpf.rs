@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use aya::maps::lpm_trie::{Key, LpmTrie};
-use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray};
+use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
 use aya::programs::tp_btf::BtfTracePointLink;
 use aya::programs::{
     BtfTracePoint, CgroupAttachMode, CgroupSockAddr, Program, ProgramError, SchedClassifier,
@@ -26,9 +26,8 @@ use bytecode::ProgramKind;
 pub use maps::{MapFill, network_maps};
 pub use netfilter::AtNetfilter;
 
-/// Longest wait for memory of an entry: some kernels (User-mode Linux) have for maps what the
-/// last tick left them.
-const MEMORY: Duration = Duration::from_secs(1);
+/// How long what the kernel cannot do at once is tried again.
+const INSISTS: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Why an object could not be loaded, or its maps could not be used.
@@ -91,12 +90,17 @@ fn errno(error: &(dyn Error + 'static)) -> Option<i32> {
     None
 }
 
-/// Adds an entry to a map, and waits for memory where there is none at once.
-fn add(mut entry: impl FnMut() -> Result<(), MapError>) -> Result<(), MapError> {
+/// Tries again what the kernel cannot do at once: some (User-mode Linux) have as much memory for
+/// the entries of maps as the last tick left them, and a signal that is on its way to this thread
+/// ends the look at a program.
+fn insist<T, E: Error + 'static>(mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, E> {
     let began = Instant::now();
     loop {
-        match entry() {
-            Err(error) if errno(&error) == Some(libc::ENOMEM) && began.elapsed() < MEMORY => {
+        match attempt() {
+            Err(error)
+                if matches!(errno(&error), Some(libc::ENOMEM | libc::EAGAIN))
+                    && began.elapsed() < INSISTS =>
+            {
                 thread::sleep(PAUSE);
             }
             done => return done,
@@ -175,7 +179,7 @@ impl BpfObject {
         let failed = |error| BpfError::new("load the program", name, error);
         let program: &mut SchedClassifier = self.program(name)?.try_into().map_err(failed)?;
         if program.fd().is_err() {
-            program.load().map_err(failed)?;
+            insist(|| program.load()).map_err(failed)?;
         }
         program.fd().map(AsFd::as_fd).map_err(failed)
     }
@@ -185,7 +189,7 @@ impl BpfObject {
     pub fn attach_to_cgroup(&mut self, name: &str, cgroup: &impl AsFd) -> Result<(), BpfError> {
         let failed = |error| BpfError::new("attach the program", name, error);
         let program: &mut CgroupSockAddr = self.program(name)?.try_into().map_err(failed)?;
-        program.load().map_err(failed)?;
+        insist(|| program.load()).map_err(failed)?;
         // No flags: where a link attaches it, others may always be beside it.
         let attached = program.attach(cgroup, CgroupAttachMode::Single);
         attached.map(drop).map_err(failed)
@@ -206,7 +210,7 @@ impl BpfObject {
         for (name, tracepoint) in programs {
             let failed = |error| BpfError::new("load the program", name, error);
             let program: &mut BtfTracePoint = self.program(name)?.try_into().map_err(failed)?;
-            program.load(tracepoint, &types).map_err(|error| {
+            insist(|| program.load(tracepoint, &types)).map_err(|error| {
                 // What is not there, and what the verifier refuses: rights that are lacking are EPERM.
                 let is_unsupported =
                     matches!(error, ProgramError::Btf(_)) || errno(&error) == Some(libc::EACCES);
@@ -254,7 +258,7 @@ impl BpfObject {
         index: u32,
         instructions: &[Instruction],
     ) -> Result<(), BpfError> {
-        let program = bytecode::load(ProgramKind::Tc, instructions);
+        let program = insist(|| bytecode::load(ProgramKind::Tc, instructions));
         let program =
             program.map_err(|error| BpfError::new("load a program for the map", array, error))?;
         self.put_program(array, index, &program)
@@ -284,7 +288,7 @@ impl BpfObject {
     ) -> Result<(), BpfError> {
         let failed = |error| BpfError::new("write the map", map, error);
         let mut hash = HashMap::<_, [u8; K], [u8; V]>::try_from(self.map(map)?).map_err(failed)?;
-        add(|| hash.insert(key, value, 0)).map_err(failed)
+        insist(|| hash.insert(key, value, 0)).map_err(failed)
     }
 
     /// Sets an entry of a map that is looked up by the longest prefix: the
@@ -298,7 +302,7 @@ impl BpfObject {
     ) -> Result<(), BpfError> {
         let failed = |error| BpfError::new("write the map", map, error);
         let mut trie = LpmTrie::<_, [u8; K], [u8; V]>::try_from(self.map(map)?).map_err(failed)?;
-        add(|| trie.insert(&Key::new(bits, key), value, 0)).map_err(failed)
+        insist(|| trie.insert(&Key::new(bits, key), value, 0)).map_err(failed)
     }
 
     /// Sets an entry of an array.
@@ -368,6 +372,7 @@ fn no_map(name: &str) -> BpfError {
 
 #[cfg(test)]
 mod tests {
+    use aya::maps::MapError;
     use aya::sys::SyscallError;
 
     use super::*;
@@ -380,22 +385,24 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_waits_for_memory_and_for_nothing_else() {
+    fn what_may_be_possible_soon_is_tried_again_and_nothing_else() {
+        for errno in [libc::ENOMEM, libc::EAGAIN] {
+            let mut tries = 0;
+            let done = insist(|| {
+                tries += 1;
+                match tries {
+                    1 | 2 => refused(errno),
+                    _ => Ok(()),
+                }
+            });
+            assert!(done.is_ok());
+        }
         let mut tries = 0;
-        let added = add(|| {
-            tries += 1;
-            match tries {
-                1 | 2 => refused(libc::ENOMEM),
-                _ => Ok(()),
-            }
-        });
-        assert!(added.is_ok());
-        let mut tries = 0;
-        let added = add(|| {
+        let done = insist(|| {
             tries += 1;
             refused(libc::E2BIG)
         });
-        assert!(added.is_err());
+        assert!(done.is_err());
         assert_eq!(tries, 1);
     }
 }
