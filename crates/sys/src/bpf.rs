@@ -4,14 +4,13 @@
 //! long as a device that runs a program of it.
 
 mod bytecode;
+mod insist;
 mod maps;
 mod netfilter;
 
 use std::error::Error;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
@@ -23,12 +22,9 @@ use aya::{Btf, Ebpf, EbpfLoader};
 
 pub use bytecode::Instruction;
 use bytecode::ProgramKind;
+use insist::{errno, insist};
 pub use maps::{MapFill, network_maps};
 pub use netfilter::AtNetfilter;
-
-/// How long what the kernel cannot do at once is tried again.
-const INSISTS: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(1);
 
 /// Why an object could not be loaded, or its maps could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -75,36 +71,6 @@ fn refusal(error: &(dyn Error + 'static)) -> LoadRefusal {
         Some(libc::EPERM | libc::EACCES) => LoadRefusal::Forbidden,
         Some(libc::ENOSYS | libc::EINVAL | libc::EOPNOTSUPP) => LoadRefusal::Unsupported,
         _ => LoadRefusal::Other,
-    }
-}
-
-/// The kernel's answer, where that is the cause of an error.
-fn errno(error: &(dyn Error + 'static)) -> Option<i32> {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            return error.raw_os_error();
-        }
-        cause = error.source();
-    }
-    None
-}
-
-/// Tries again what the kernel cannot do at once: some (User-mode Linux) have as much memory for
-/// the entries of maps as the last tick left them, and a signal that is on its way to this thread
-/// ends the look at a program.
-fn insist<T, E: Error + 'static>(mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, E> {
-    let began = Instant::now();
-    loop {
-        match attempt() {
-            Err(error)
-                if matches!(errno(&error), Some(libc::ENOMEM | libc::EAGAIN))
-                    && began.elapsed() < INSISTS =>
-            {
-                thread::sleep(PAUSE);
-            }
-            done => return done,
-        }
     }
 }
 
@@ -258,7 +224,7 @@ impl BpfObject {
         index: u32,
         instructions: &[Instruction],
     ) -> Result<(), BpfError> {
-        let program = insist(|| bytecode::load(ProgramKind::Tc, instructions));
+        let program = bytecode::load(ProgramKind::Tc, instructions);
         let program =
             program.map_err(|error| BpfError::new("load a program for the map", array, error))?;
         self.put_program(array, index, &program)
@@ -368,41 +334,4 @@ impl BpfObject {
 fn no_map(name: &str) -> BpfError {
     let missing = io::Error::other("the object has no such map");
     BpfError::new("find the map", name, missing)
-}
-
-#[cfg(test)]
-mod tests {
-    use aya::maps::MapError;
-    use aya::sys::SyscallError;
-
-    use super::*;
-
-    fn refused(errno: i32) -> Result<(), MapError> {
-        Err(MapError::SyscallError(SyscallError {
-            call: "bpf_map_update_elem",
-            io_error: io::Error::from_raw_os_error(errno),
-        }))
-    }
-
-    #[test]
-    fn what_may_be_possible_soon_is_tried_again_and_nothing_else() {
-        for errno in [libc::ENOMEM, libc::EAGAIN] {
-            let mut tries = 0;
-            let done = insist(|| {
-                tries += 1;
-                match tries {
-                    1 | 2 => refused(errno),
-                    _ => Ok(()),
-                }
-            });
-            assert!(done.is_ok());
-        }
-        let mut tries = 0;
-        let done = insist(|| {
-            tries += 1;
-            refused(libc::E2BIG)
-        });
-        assert!(done.is_err());
-        assert_eq!(tries, 1);
-    }
 }

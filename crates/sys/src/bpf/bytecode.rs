@@ -4,6 +4,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use super::insist::insist;
+
 /// One instruction, or half of one that is twice as long.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +123,7 @@ pub(super) fn load(
         interface: 0,
         expected_attach_type,
     };
-    let source = match call(PROG_LOAD, &attributes) {
+    let source = match insist(|| call(PROG_LOAD, &attributes)) {
         Ok(program) => return Ok(owned(program)),
         Err(error) => error,
     };

@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::bytecode::{self, Instruction, ProgramKind};
-use super::{BpfError, BpfObject, insist};
+use super::{BpfError, BpfObject};
 
 /// `NF_INET_PRE_ROUTING`, `NF_INET_FORWARD` and `NF_INET_POST_ROUTING`.
 const HOOKS: [u32; 3] = [0, 2, 4];
@@ -33,8 +33,7 @@ impl BpfObject {
             .flat_map(|hook| PRIORITIES.map(|at| (hook, at)));
         let link = |(edge, (hook, priority)): (usize, (u32, i32))| {
             let failed = |error| BpfError::new("stamp packets by", map, error);
-            let instructions = stamp(number, edge as i16);
-            let program = insist(|| bytecode::load(ProgramKind::Netfilter, &instructions));
+            let program = bytecode::load(ProgramKind::Netfilter, &stamp(number, edge as i16));
             let program =
                 program.map_err(|error| BpfError::new("load a program for", map, error))?;
             bytecode::link(&program, family, hook, priority).map_err(failed)
