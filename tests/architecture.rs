@@ -69,7 +69,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "hosts",
-        &["harness", "protocol", "sys", "record", "experiment"],
+        &[
+            "harness",
+            "build",
+            "protocol",
+            "sys",
+            "record",
+            "experiment",
+        ],
     ),
     (
         "doctor",

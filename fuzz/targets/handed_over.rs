@@ -2,9 +2,12 @@
 //! the shell of a host.
 #![no_main]
 
+#[path = "../../crates/kubernetes/src/handed.rs"]
+mod handed;
+
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|said: &str| {
-    plumbline_kubernetes::fuzzing::handed_over(said);
+    handed::hold(said);
     plumbline_hosts::fuzzing::first_line(said);
 });

@@ -1,5 +1,10 @@
 //! Which program this is: the hash of the sources of an agent, by which a controller knows
-//! that both are one build, and of a file.
+//! that both are one build, and of a file; for which machine a program is.
+
+mod linux_program;
+#[cfg(test)]
+#[path = "../../../fuzz/seeds.rs"]
+mod seeds;
 
 use std::env;
 use std::fs::File;
@@ -7,6 +12,8 @@ use std::io::{self, Read};
 
 use plumbline_record::Build;
 use sha2::{Digest as _, Sha256};
+
+pub use linux_program::{Architecture, LinuxProgram, NoLinuxProgram};
 
 /// Hash of the sources that an agent is made of: the same for a build for any
 /// architecture, another one for another build of the same version.

@@ -1,6 +1,5 @@
 //! What fuzzing targets reach of this crate.
 
-use crate::program::examine;
 use crate::script::At;
 
 /// Reads the first line of a host; whether it is that of our script, and tells an address.
@@ -17,12 +16,6 @@ pub fn first_line(said: &str) -> Option<bool> {
     Some(at.connected.is_some())
 }
 
-/// Reads the headers of a program that is to be copied: the machine that it is for, and
-/// whether it asks for a loader.
-pub fn program(bytes: &[u8]) -> Option<(&'static str, bool)> {
-    examine(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,14 +27,5 @@ mod tests {
         assert_eq!(read("handed_over/first-line-of-a-host"), Some(true));
         assert_eq!(read("handed_over/first-line-without-ssh"), Some(false));
         assert_eq!(read("handed_over/lines"), None);
-    }
-
-    #[test]
-    fn programs_of_each_kind_are_seeds() {
-        let read = |name: &str| program(&seed(name));
-        assert_eq!(read("elf/static"), Some(("x86_64", false)));
-        assert_eq!(read("elf/arm64"), Some(("aarch64", false)));
-        assert_eq!(read("elf/dynamic"), Some(("x86_64", true)));
-        assert_eq!(read("elf/big-endian"), None);
     }
 }

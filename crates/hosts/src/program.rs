@@ -5,9 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use object::LittleEndian;
-use object::elf::{self, FileHeader64};
-use object::read::elf::{FileHeader as _, ProgramHeader as _};
+use plumbline_build::LinuxProgram;
 
 use crate::error::HostsError;
 
@@ -43,14 +41,13 @@ impl Program {
         let size = file.metadata().map_err(unreadable)?.len();
         let mut start = vec![0; CHUNK_BYTES];
         let length = file.read_at(&mut start, 0).map_err(unreadable)?;
-        let (machine, is_dynamic) = examine(&start[..length]).ok_or_else(|| {
-            fail("it is no Linux program for x86_64 or aarch64; give one with --program".into())
-        })?;
+        let read = LinuxProgram::read(&start[..length])
+            .map_err(|why| fail(format!("{why}; give another one with --program")))?;
         Ok(Self {
             file,
             size,
-            machine,
-            is_dynamic,
+            machine: read.architecture.uname(),
+            is_dynamic: read.interpreter.is_some(),
         })
     }
 
@@ -84,23 +81,6 @@ impl Program {
     }
 }
 
-/// The machine, and whether the program asks for a loader; `None` when it is
-/// no ELF file of a known machine, or one that is cut off.
-pub(crate) fn examine(bytes: &[u8]) -> Option<(&'static str, bool)> {
-    let header = FileHeader64::<LittleEndian>::parse(bytes).ok()?;
-    let order = header.endian().ok()?;
-    let machine = match header.e_machine(order) {
-        elf::EM_X86_64 => "x86_64",
-        elf::EM_AARCH64 => "aarch64",
-        _ => return None,
-    };
-    let parts = header.program_headers(order, bytes).ok()?;
-    let is_dynamic = parts
-        .iter()
-        .any(|part| part.p_type(order) == elf::PT_INTERP);
-    Some((machine, is_dynamic))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,20 +98,7 @@ mod tests {
 
     #[test]
     fn what_is_no_program_is_refused() {
-        assert_eq!(examine(b"#!/bin/sh\n"), None);
-        let this = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        assert_eq!(examine(&this[..100]), None, "cut off");
         let error = Program::open(Path::new("/dev/null")).err().unwrap();
         assert!(error.to_string().contains("--program"), "{error}");
-    }
-
-    #[test]
-    fn another_machine_is_told() {
-        let mut this = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        this[18] = 183;
-        assert_eq!(examine(&this).unwrap().0, "aarch64");
-        // In the byte order of neither.
-        this[5] = 2;
-        assert_eq!(examine(&this), None);
     }
 }

@@ -45,9 +45,38 @@ pub(crate) fn read(said: &str, told: &Path) -> HandedOver {
     }
 }
 
+/// What fuzzing holds of [`read`]; gives what was handed over. (It compiles this file without the
+/// crate: what talks to clusters takes minutes.)
+///
+/// # Panics
+///
+/// When a file is given that is none, or a command that was not printed.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn hold(said: &str) -> Vec<&'static str> {
+    let handed = read(said, Path::new("/nonexistent"));
+    let mut found = Vec::new();
+    match handed.kubeconfig {
+        Ok(file) => {
+            assert!(file.exists(), "{}", file.display());
+            found.push("kubeconfig");
+        }
+        Err(why) => assert!(!why.is_empty()),
+    }
+    if let Some(down) = handed.down {
+        assert!(!down.is_empty() && said.contains(&down), "{down}");
+        found.push("down");
+    }
+    if handed.made_for_run {
+        assert!(said.contains("MADE_FOR_RUN="));
+        found.push("made for the run");
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seeds::seed;
 
     #[test]
     fn the_file_is_the_one_that_was_printed_or_else_the_one_that_was_told() {
@@ -77,6 +106,19 @@ mod tests {
         assert!(made_for_run("MADE_FOR_RUN=yes\n"));
         for other in ["", "MADE_FOR_RUN=\n", "MADE_FOR_RUN=no\n", "made for run\n"] {
             assert!(!made_for_run(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn everything_that_is_handed_over_is_in_a_seed() {
+        let seeds: [(&str, &[&str]); 3] = [
+            ("lines", &["kubeconfig", "down", "made for the run"]),
+            ("none", &[]),
+            ("first-line-of-a-host", &[]),
+        ];
+        for (name, expected) in seeds {
+            let said = String::from_utf8(seed(&format!("handed_over/{name}"))).unwrap();
+            assert_eq!(hold(&said), expected, "{name}");
         }
     }
 }

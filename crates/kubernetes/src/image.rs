@@ -9,9 +9,7 @@ use std::io::{self, Read, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use object::LittleEndian;
-use object::elf::{self, FileHeader64};
-use object::read::elf::{FileHeader as _, ProgramHeader as _};
+use plumbline_build::{LinuxProgram, NoLinuxProgram};
 use plumbline_experiment::{HttpServer, Treatment};
 use plumbline_harness::TargetError;
 use serde_json::{Value, json};
@@ -22,8 +20,8 @@ use crate::manifest::PROGRAM;
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
     /// Not a program for Linux that an image can be made of.
-    #[error("{0}")]
-    Program(String),
+    #[error("{0}; name a static one with --program")]
+    Program(#[from] NoLinuxProgram),
     /// The program needs libraries, which an image of nothing else lacks.
     #[error(
         "the program asks for {interpreter} and so for libraries that the image would not have; \
@@ -70,7 +68,14 @@ pub fn write(
 ) -> Result<WrittenImage, ImageError> {
     let mut bytes = Vec::new();
     program.read_to_end(&mut bytes)?;
-    let architecture = architecture(&bytes)?;
+    let LinuxProgram {
+        architecture,
+        interpreter,
+    } = LinuxProgram::read(&bytes)?;
+    if let Some(interpreter) = interpreter {
+        return Err(ImageError::Dynamic { interpreter });
+    }
+    let architecture = architecture.in_images();
     let layer = layer(&bytes)?;
     let packed = pack(&layer)?;
     let config = to_bytes(&json!({
@@ -185,38 +190,6 @@ fn digest(blob: &[u8]) -> String {
 
 fn blob_path(blob: &[u8]) -> String {
     format!("blobs/sha256/{}", hex(blob))
-}
-
-/// The architecture of a static program. A program that names a loader is not static.
-pub(crate) fn architecture(program: &[u8]) -> Result<&'static str, ImageError> {
-    let foreign = |_| {
-        ImageError::Program(
-            "it is not a program for 64-bit Linux; name a static one with --program".to_owned(),
-        )
-    };
-    let header = FileHeader64::<LittleEndian>::parse(program).map_err(foreign)?;
-    let order = header.endian().map_err(foreign)?;
-    let architecture = match header.e_machine(order) {
-        elf::EM_X86_64 => "amd64",
-        elf::EM_AARCH64 => "arm64",
-        other => {
-            return Err(ImageError::Program(format!(
-                "it is for machine {other} of the ELF list; images are made for x86-64 and AArch64"
-            )));
-        }
-    };
-    let cut_off = |_| ImageError::Program("it is cut off".to_owned());
-    let segments = header.program_headers(order, program).map_err(cut_off)?;
-    for segment in segments {
-        if segment.p_type(order) == elf::PT_INTERP {
-            let name = segment.data(order, program).unwrap_or_default();
-            let name = String::from_utf8_lossy(name);
-            return Err(ImageError::Dynamic {
-                interpreter: name.trim_end_matches('\0').to_owned(),
-            });
-        }
-    }
-    Ok(architecture)
 }
 
 #[cfg(test)]

@@ -18,8 +18,6 @@ mod error;
 mod exec;
 mod fingerprint;
 mod fresh;
-#[cfg(any(test, fuzzing))]
-pub mod fuzzing;
 mod handed;
 pub mod image;
 mod launch;

@@ -310,6 +310,19 @@ fn a_plan_that_was_changed_by_hand_is_refused() {
 }
 
 #[test]
+fn what_is_no_word_of_a_run_is_not_repeated_at_any_length() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = recorded(parent.path(), 0);
+    edit(&path.join("run.json"), |text| {
+        let long = format!("\"format\": \"{}\"", "x".repeat(100_000));
+        text.replacen(&format!("\"format\": {FORMAT_VERSION}"), &long, 1)
+    });
+    let error = open_error(&path).to_string();
+    assert!(error.contains("invalid type: string \"xxx"), "{error}");
+    assert!(error.len() < 1_000, "{} bytes", error.len());
+}
+
+#[test]
 fn a_trial_that_cannot_be_read_back_is_not_written() {
     let parent = tempfile::tempdir().unwrap();
     let mut directory = RunDirectory::create(parent.path(), "sample", &sample::run(), &[]).unwrap();

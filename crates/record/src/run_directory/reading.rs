@@ -21,6 +21,9 @@ const MAX_RUN_BYTES: u64 = 64 << 20;
 /// of measuring with wide histograms has about 1 MB.
 pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
 
+/// Characters of what a parser says: it repeats all of a text that is none of what it wants.
+const MOST_SAID: usize = 200;
+
 /// All that is looked at before the version is known to be ours.
 #[derive(Deserialize)]
 struct FormatVersion {
@@ -42,7 +45,10 @@ pub(super) fn run(directory: &Path) -> Result<Run, RunDirectoryError> {
             format!("it has more than {MAX_RUN_BYTES} bytes"),
         ));
     }
-    let damaged = |e: serde_json::Error| broken(&path, e.line(), e.to_string());
+    let damaged = |e: serde_json::Error| {
+        let problem = e.to_string().chars().take(MOST_SAID).collect();
+        broken(&path, e.line(), problem)
+    };
     let FormatVersion { format } = serde_json::from_slice(&text).map_err(damaged)?;
     if format > u64::from(FORMAT_VERSION) {
         return Err(RunDirectoryError::Newer {
