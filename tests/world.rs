@@ -49,9 +49,15 @@ pub(crate) const fn short_run(networks: &'static str, blocks: &'static str) -> [
     ]
 }
 
-/// Runs it to its end.
+/// Runs it to its end. What it said of errors stands below a test that fails.
 pub(crate) fn output(arguments: &[&str]) -> Output {
-    plumbline(arguments).output().expect("the program starts")
+    let output = plumbline(arguments).output().expect("the program starts");
+    eprintln!(
+        "{arguments:?} ended with {}: {}",
+        output.status,
+        stderr(&output)
+    );
+    output
 }
 
 pub(crate) fn stdout(output: &Output) -> String {
