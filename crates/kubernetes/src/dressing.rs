@@ -114,6 +114,8 @@ impl Wardrobe {
 pub(crate) struct StandingDressing {
     /// What acts; `None` where a change failed half way.
     pub(crate) acts: Option<ClusterDressing>,
+    /// The share of CPU that the busiest node was busy with before anything was laid on it.
+    pub(crate) busy_before: Option<f64>,
     /// Services that may be there, from number 0 on, and how they were made.
     pub(crate) made: Option<(u32, ServiceShape)>,
     /// The number of the last pair of beacons; 0 for none.

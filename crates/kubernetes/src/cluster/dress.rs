@@ -42,6 +42,8 @@ impl Cluster {
         for treatment in all {
             self.check_proxy(&treatment.scene)?;
         }
+        let mut dressed = all.iter().filter(|it| it.scene.has_rules());
+        self.dressing.busy_before = dressed.next().and_then(|it| self.busy_with_others(it));
         if let Some(policies) = most(all, |it| it.policies.count * it.policies.members) {
             self.check_enforcement(policies)?;
             self.dress(policies)?;
