@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(code) => code,
         Err(error) => {
-            progress::say(&format!("plumbline: {error:#}"));
+            progress::say_error(&error);
             ExitCode::from(if is_usage(&error) { 64 } else { 2 })
         }
     }

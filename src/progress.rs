@@ -9,10 +9,18 @@ use plumbline_record::{Trial, plain};
 use plumbline_report::progress as words;
 use plumbline_session::{News, Watch};
 
-/// Says a line on standard error, which may quote others. When nobody can hear it,
-/// the run goes on.
+/// Says a line on standard error, which may quote others. A run goes on where nobody hears it.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
+}
+
+/// Says an error with its causes. Many say theirs themselves, which is not told again.
+pub(crate) fn say_error(error: &anyhow::Error) {
+    let told = (error.chain().map(ToString::to_string)).reduce(|told, cause| match &*cause {
+        cause if told.contains(cause) => told,
+        cause => format!("{told}: {cause}"),
+    });
+    say(&format!("plumbline: {}", told.unwrap_or_default()));
 }
 
 /// A bar on a terminal, one line per block elsewhere. It draws between trials

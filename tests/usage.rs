@@ -273,6 +273,17 @@ fn a_flag_that_cannot_be_meant_is_64() {
 }
 
 #[test]
+fn an_error_tells_each_cause_once() {
+    let output = world::output(&["image", "--program", "Cargo.toml", "-o", "/dev/null"]);
+    let said = stderr(&output);
+    assert!(
+        said.contains("no image of Cargo.toml was made: it is no"),
+        "{said}"
+    );
+    assert_eq!(said.matches("no program for Linux").count(), 1, "{said}");
+}
+
+#[test]
 fn what_is_not_a_run_is_2() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().to_str().unwrap();

@@ -94,8 +94,7 @@ pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCo
         after.push(look_beside(args, &session, &summary));
     }
     let failed: Vec<_> = after.into_iter().filter_map(Result::err).collect();
-    let say = |error: &anyhow::Error| progress::say(&format!("plumbline: {error:#}"));
-    failed.iter().for_each(say);
+    failed.iter().for_each(progress::say_error);
     let code = match judged.exit_code(&summary) {
         0 if !failed.is_empty() => 2,
         code => code,
