@@ -275,7 +275,7 @@ fn a_host_without_room_or_the_network_is_told() {
         (
             2,
             ["--program", "/dev/null"],
-            ["/dev/null", "no Linux program"],
+            ["/dev/null", "no program for Linux"],
         ),
         (64, ["--network", "vxlan"], ["vxlan", "these hosts have"]),
     ] {

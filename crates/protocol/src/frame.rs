@@ -28,12 +28,9 @@ pub enum FrameError {
     Content(String),
 }
 
-/// Characters of what a parser says: it repeats all of a text that is none of what it wants.
-const MOST_SAID: usize = 200;
-
 impl From<serde_json::Error> for FrameError {
     fn from(error: serde_json::Error) -> Self {
-        Self::Content(error.to_string().chars().take(MOST_SAID).collect())
+        Self::Content(plumbline_record::why_unreadable(&error))
     }
 }
 

@@ -49,7 +49,7 @@ pub use observation::{
     Common, IdleSample, LoadObservation, NeighbourRecord, NodeRules, Observation, RotationRecord,
     SetUp, What,
 };
-pub use plain::plain;
+pub use plain::{plain, why_unreadable};
 pub use programming::{ProbeOutcome, ProbeSeries, ProbeSpell, ProgrammingObservation};
 pub use run_directory::{GuestLock, NotARun, RunDirectory, RunDirectoryError};
 pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+/// Characters of what a parser says: it repeats all of a text that is none of what it wants.
+const MOST_SAID: usize = 200;
+
 /// The text with every control character but line ends and tabs replaced by U+FFFD:
 /// no escape sequence of others moves a cursor, sets a title or hides a line.
 pub fn plain(text: &str) -> Cow<'_, str> {
@@ -13,6 +16,11 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     }
     let shown = |it: char| if is_obeyed(it) { '\u{fffd}' } else { it };
     Cow::Owned(text.replace("\r\n", "\n").chars().map(shown).collect())
+}
+
+/// The beginning of why JSON could not be read.
+pub fn why_unreadable(error: &serde_json::Error) -> String {
+    error.to_string().chars().take(MOST_SAID).collect()
 }
 
 fn is_obeyed(it: char) -> bool {

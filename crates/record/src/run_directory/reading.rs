@@ -12,7 +12,8 @@ use super::error::RunDirectoryError;
 use super::error::{IoContext as _, NotARun};
 use super::files::{RUN_FILE, TRIALS_FILE};
 use super::{older, seal};
-use crate::{FORMAT_VERSION, Run, Trial, plain, without_secrets};
+use crate::plain::{self, why_unreadable};
+use crate::{FORMAT_VERSION, Run, Trial, without_secrets};
 
 /// Longest `run.json` that is read, in bytes. A plan of the largest allowed
 /// size has about 2 MB.
@@ -20,9 +21,6 @@ const MAX_RUN_BYTES: u64 = 64 << 20;
 /// Longest line of `trials.jsonl` that is written or read, in bytes. An hour
 /// of measuring with wide histograms has about 1 MB.
 pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
-
-/// Characters of what a parser says: it repeats all of a text that is none of what it wants.
-const MOST_SAID: usize = 200;
 
 /// All that is looked at before the version is known to be ours.
 #[derive(Deserialize)]
@@ -45,10 +43,7 @@ pub(super) fn run(directory: &Path) -> Result<Run, RunDirectoryError> {
             format!("it has more than {MAX_RUN_BYTES} bytes"),
         ));
     }
-    let damaged = |e: serde_json::Error| {
-        let problem = e.to_string().chars().take(MOST_SAID).collect();
-        broken(&path, e.line(), problem)
-    };
+    let damaged = |e: serde_json::Error| broken(&path, e.line(), why_unreadable(&e));
     let FormatVersion { format } = serde_json::from_slice(&text).map_err(damaged)?;
     if format > u64::from(FORMAT_VERSION) {
         return Err(RunDirectoryError::Newer {
