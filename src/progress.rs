@@ -7,20 +7,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 use plumbline_harness::{Progress, Step};
 use plumbline_record::{Trial, plain};
 use plumbline_report::progress as words;
-use plumbline_session::{News, Watch};
+use plumbline_session::{News, Watch, with_causes};
 
 /// Says a line on standard error, which may quote others. A run goes on where nobody hears it.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
 }
 
-/// Says an error with its causes. Many say theirs themselves, which is not told again.
+/// Says an error with its causes.
 pub(crate) fn say_error(error: &anyhow::Error) {
-    let told = (error.chain().map(ToString::to_string)).reduce(|told, cause| match &*cause {
-        cause if told.contains(cause) => told,
-        cause => format!("{told}: {cause}"),
-    });
-    say(&format!("plumbline: {}", told.unwrap_or_default()));
+    say(&format!("plumbline: {}", with_causes(&**error)));
 }
 
 /// A bar on a terminal, one line per block elsewhere. It draws between trials

@@ -55,7 +55,7 @@ pub enum SessionError {
     #[error(transparent)]
     LeftBehind(#[from] LeftBehind),
     /// Something went wrong, and then the target could not be taken down either.
-    #[error("{}; and {left}", whole(.first))]
+    #[error("{}; and {left}", with_causes(.first))]
     Both {
         /// What went wrong first. It is told within the sentence, so it is no source.
         first: Box<SessionError>,
@@ -75,12 +75,15 @@ impl SessionError {
     }
 }
 
-/// An error and what it came from.
-fn whole(error: &SessionError) -> String {
-    let first: &dyn Error = error;
-    let chain = std::iter::successors(Some(first), |&it| it.source());
-    let all: Vec<String> = chain.map(ToString::to_string).collect();
-    all.join(": ")
+/// An error with its causes, the outermost first. Many say theirs themselves, which is not told
+/// again.
+pub fn with_causes(error: &dyn Error) -> String {
+    let chain = std::iter::successors(Some(error), |&it| it.source());
+    let told = (chain.map(ToString::to_string)).reduce(|told, cause| match &*cause {
+        cause if told.contains(cause) => told,
+        cause => format!("{told}: {cause}"),
+    });
+    told.unwrap_or_default()
 }
 
 /// What could not be undone.
@@ -122,9 +125,23 @@ mod tests {
             target: "hosts",
             errors: vec![TargetError::Failed("ssh to b".to_owned())],
         };
-        let told = whole(&SessionError::Both { first, left });
+        let told = with_causes(&SessionError::Both { first, left });
         for part in ["the run directory", "the disk is full", "ssh to b"] {
             assert_eq!(told.matches(part).count(), 1, "{part}: {told}");
         }
+    }
+
+    #[test]
+    fn a_cause_that_an_error_tells_itself_is_not_told_again() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("line 3: {0}")]
+        struct TellsIt(#[source] io::Error);
+
+        #[derive(Debug, thiserror::Error)]
+        #[error("the file")]
+        struct DoesNot(#[source] TellsIt);
+
+        let error = DoesNot(TellsIt(io::Error::other("torn")));
+        assert_eq!(with_causes(&error), "the file: line 3: torn");
     }
 }

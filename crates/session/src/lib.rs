@@ -20,7 +20,7 @@ mod tried;
 mod undo;
 mod watch;
 
-pub use error::{LeftBehind, SessionError};
+pub use error::{LeftBehind, SessionError, with_causes};
 pub use on_path::{on_path, path_experiment};
 pub use options::RunOptions;
 pub use session::{Conducted, Session};

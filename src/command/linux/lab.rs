@@ -8,7 +8,7 @@ use std::time::Duration;
 use plumbline_experiment::{Scene, flagged_scene};
 use plumbline_harness::Target;
 use plumbline_lab::{Lab, LabOptions, PathFault, StandingNetwork};
-use plumbline_session::take_down;
+use plumbline_session::{take_down, with_causes};
 
 use crate::cli::{InLabArgs, LabAction, LabArgs};
 use crate::command::{BadUsage, print};
@@ -66,7 +66,7 @@ pub(super) fn after_take_down<T>(
     match (done, take_down(lab)) {
         (done, Ok(())) => done,
         (Ok(_), Err(left)) => Err(left.into()),
-        (Err(error), Err(left)) => Err(anyhow::anyhow!("{error:#}; and {left}")),
+        (Err(error), Err(left)) => Err(anyhow::anyhow!("{}; and {left}", with_causes(&*error))),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plumbline_experiment::Family;
-use plumbline_record::CniPlugin;
+use plumbline_record::{CniPlugin, why_unreadable};
 use plumbline_sys::process::{Collected, Command, ProcessError};
 use serde::Deserialize;
 use serde_json::Value;
@@ -247,18 +247,13 @@ pub(super) fn address_in(result: &Value, family: Family) -> Option<IpAddr> {
 
 fn read<T: for<'de> Deserialize<'de>>(call: &Call, answer: &[u8]) -> Result<T, CniError> {
     serde_json::from_slice(answer).map_err(|error| {
-        wrong(
-            call,
-            format!("the answer is not understood: {error}"),
-            answer,
-        )
+        let problem = format!("the answer is not understood: {}", why_unreadable(&error));
+        wrong(call, problem, answer)
     })
 }
 
 fn wrong(call: &Call, problem: String, answer: &[u8]) -> CniError {
     let text = String::from_utf8_lossy(&answer[..answer.len().min(QUOTED)]);
-    // A parser quotes all of a text that is none of what it wants.
-    let problem = problem.chars().take(QUOTED).collect();
     CniError::Answer {
         call: call.clone(),
         problem,
