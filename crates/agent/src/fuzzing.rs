@@ -1,8 +1,10 @@
 //! What fuzzing targets reach of this crate: the readers of `/proc`, of what tells a pod its
-//! name server, and of datagrams.
+//! name server, of datagrams, and of what kube-proxy and nginx say of themselves.
 
 use crate::launched::{PodGreeting, started_ns};
 use crate::machine::{cpuinfo_value, kernel_command_line, memory_bytes};
+use crate::nginx::{counts_of, is_whole, server_of};
+use crate::proxy;
 use crate::sounding::fuzzing::{answer_of_name_server, configuration, head_of_train};
 
 /// Reads a text as each of the files that there are; gives the readers that find something.
@@ -48,6 +50,26 @@ pub fn datagram(bytes: &[u8]) -> Vec<&'static str> {
     found
 }
 
+/// Reads what came as each of the answers of HTTP that there are; gives those that it can be.
+///
+/// # Panics
+///
+/// When what is read is not in it.
+pub fn answers(bytes: &[u8]) -> Vec<&'static str> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut found = Vec::new();
+    for (what, read) in [
+        ("mode of kube-proxy", proxy::read(&text)),
+        ("server", server_of(&text).map(str::to_owned)),
+    ] {
+        assert!(read.as_ref().is_none_or(|it| text.contains(it)), "{what}");
+        found.extend(read.map(|_| what));
+    }
+    found.extend(is_whole(bytes).then_some("whole"));
+    found.extend(counts_of(&text).map(|_| "counts"));
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +92,20 @@ mod tests {
         let line = String::from_utf8(seed("proc/proc-cmdline")).unwrap();
         let without_init = line.replace("init=/sbin/init ", "");
         assert_eq!(kernel_command_line(&line), without_init.trim_end());
+    }
+
+    #[test]
+    fn every_answer_is_a_seed() {
+        // Its first byte says how it is cut into pieces.
+        let read = |name: &str| answers(&seed(name)[1..]);
+        assert_eq!(
+            read("http_client/kube-proxy-mode"),
+            ["mode of kube-proxy", "whole"]
+        );
+        assert_eq!(
+            read("http_client/nginx-status"),
+            ["server", "whole", "counts"]
+        );
     }
 
     #[test]

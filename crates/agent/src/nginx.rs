@@ -92,7 +92,7 @@ pub(crate) struct Nginx {
 
 /// What nginx has counted since its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct StubStatus {
+pub(crate) struct StubStatus {
     connections: u64,
     requests: u64,
 }
@@ -264,7 +264,7 @@ fn ask(stream: &mut UnixStream, path: &str) -> io::Result<String> {
 }
 
 /// Whether an answer holds as many bytes behind its head as that promises.
-fn is_whole(answer: &[u8]) -> bool {
+pub(crate) fn is_whole(answer: &[u8]) -> bool {
     let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else {
         return false;
     };
@@ -273,7 +273,7 @@ fn is_whole(answer: &[u8]) -> bool {
     length.is_some_and(|length| answer.len() - (end + 4) >= length)
 }
 
-fn server_of(answer: &str) -> Option<&str> {
+pub(crate) fn server_of(answer: &str) -> Option<&str> {
     value_of(answer, "server")
 }
 
@@ -285,7 +285,7 @@ fn value_of<'a>(head: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The line of stub_status below `server accepts handled requests`.
-fn counts_of(answer: &str) -> Option<StubStatus> {
+pub(crate) fn counts_of(answer: &str) -> Option<StubStatus> {
     let mut lines = answer.lines();
     lines.find(|line| line.contains("accepts handled requests"))?;
     let mut numbers = lines

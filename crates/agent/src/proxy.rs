@@ -32,7 +32,8 @@ fn ask(address: SocketAddr) -> Option<String> {
     read(&answer)
 }
 
-fn read(answer: &str) -> Option<String> {
+/// The mode in an answer.
+pub(crate) fn read(answer: &str) -> Option<String> {
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let fine = head.lines().next()?.split(' ').nth(1)? == "200";
     let mode = body.trim();
