@@ -96,17 +96,11 @@ fn holds(process: &Path, inodes: &BTreeSet<u64>) -> bool {
     })
 }
 
-/// `Cpus_allowed_list` of a status of `/proc`, such as `0-2,5`.
+/// `Cpus_allowed_list` of a status of `/proc`.
 fn cpus_in(status: &str) -> Option<BTreeSet<usize>> {
-    let list = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    let mut cpus = BTreeSet::new();
-    for range in list.trim().split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        cpus.extend(first.parse::<usize>().ok()?..=last.parse().ok()?);
-    }
-    Some(cpus)
+    let mut lines = status.lines();
+    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(cpu::listed(list).into_iter().collect())
 }
 
 #[cfg(test)]
@@ -130,7 +124,7 @@ mod tests {
 
     #[test]
     fn lists_of_cpus_are_read() {
-        let status = "Name:\tx\nCpus_allowed_list:\t0-2,5\n";
+        let status = "Name:\tx\nCpus_allowed_list:\t0-2,5\nMems_allowed:\t1\n";
         assert_eq!(cpus_in(status), Some(set(&[0, 1, 2, 5])));
         assert_eq!(cpus_in("Name:\tx\n"), None);
     }
