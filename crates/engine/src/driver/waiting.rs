@@ -221,19 +221,24 @@ mod tests {
             while ns > 0 && now_ns() < wake {}
             Ok(0)
         };
-        let mut waiting = Waiting::punctual(Wait::Block, doze).unwrap();
-        let start = now_ns();
-        let mut slept = Vec::new();
-        let until = start + 300_000;
-        waiting
-            .wait(start, until, |ns| {
-                slept.push(ns);
-                doze(ns)
-            })
-            .unwrap();
-        assert!((210_000..=261_000).contains(&slept[0]), "{slept:?}");
-        assert!(slept[1..].iter().all(|&ns| ns == 0), "{slept:?}");
-        assert!(now_ns() >= until);
+        let sleeps = || {
+            let mut waiting = Waiting::punctual(Wait::Block, doze).unwrap();
+            let start = now_ns();
+            let mut slept = Vec::new();
+            let until = start + 300_000;
+            waiting
+                .wait(start, until, |ns| {
+                    slept.push(ns);
+                    doze(ns)
+                })
+                .unwrap();
+            assert!(slept[1..].iter().all(|&ns| ns == 0), "{slept:?}");
+            assert!(now_ns() >= until);
+            slept[0]
+        };
+        // Real ones may be later still, or take the CPU away meanwhile.
+        let mut tries = (0..10).map(|_| sleeps());
+        assert!(tries.any(|slept| (210_000..=261_000).contains(&slept)));
     }
 
     #[test]
