@@ -225,6 +225,7 @@ fn namespaces_without_their_maps_are_told_before_a_run() {
     let Ok(result) = result else {
         return world::skip(test, "`unshare` is not installed");
     };
+    assert!(result.status.success(), "{}", stderr(&result));
     let findings: serde_json::Value = serde_json::from_slice(&result.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", stderr(&result)));
     let mut findings = findings.as_array().unwrap().iter();

@@ -237,7 +237,9 @@ fn help_and_version_are_0() {
 
 #[test]
 fn the_help_of_image_says_how_to_load_it() {
-    let help = stdout(&output(&["image", "--help"]));
+    let output = output(&["image", "--help"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let help = stdout(&output);
     assert!(help.contains("kind load image-archive FILE"), "{help}");
 }
 
@@ -276,6 +278,7 @@ fn a_flag_that_cannot_be_meant_is_64() {
 fn an_error_tells_each_cause_once() {
     let output = world::output(&["image", "--program", "Cargo.toml", "-o", "/dev/null"]);
     let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(
         said.contains("no image of Cargo.toml was made: it is no"),
         "{said}"

@@ -392,7 +392,9 @@ fn two_contexts_are_compared_path_by_path() {
         .output()
         .unwrap();
     let said = stderr(&output);
-    let (record, trials) = read(&run_directory(cluster.out()));
+    let directory = run_directory(cluster.out());
+    ran_to_its_end(&output, &directory);
+    let (record, trials) = read(&directory);
     let treatments = record["plan"]["treatments"].as_array().unwrap();
     let names: Vec<&str> = treatments
         .iter()
