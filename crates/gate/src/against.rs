@@ -89,11 +89,7 @@ impl Judged<'_> {
     pub fn exit_code(&self, summary: &Summary) -> u8 {
         let is_whole = !self.interrupted && summary.has_results();
         match (&self.decision, self.outcome) {
-            (Some((_, decision)), _) => match decision.verdict {
-                HeadVerdict::NotWorse => 0,
-                HeadVerdict::Worse => 1,
-                HeadVerdict::Undecided => 2,
-            },
+            (Some((_, decision)), _) => exit_code_of(decision.verdict),
             (None, LimitOutcome::Broken) => 1,
             (None, LimitOutcome::Held) if is_whole => 0,
             (None, _) => 2,
@@ -101,9 +97,29 @@ impl Judged<'_> {
     }
 }
 
+/// Of a gate.
+fn exit_code_of(verdict: HeadVerdict) -> u8 {
+    match verdict {
+        HeadVerdict::NotWorse => 0,
+        HeadVerdict::Worse => 1,
+        HeadVerdict::Undecided => 2,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// On whole gates it is held where the machine is quiet enough for a verdict.
+    #[test]
+    fn the_exit_code_of_a_gate_is_its_verdict() {
+        let verdicts = [
+            HeadVerdict::NotWorse,
+            HeadVerdict::Worse,
+            HeadVerdict::Undecided,
+        ];
+        assert_eq!(verdicts.map(exit_code_of), [0, 1, 2]);
+    }
 
     /// What `survive` reads again, so that a run that goes on is held to the same limit.
     #[test]
