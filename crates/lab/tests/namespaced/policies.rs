@@ -465,7 +465,12 @@ fn policies_act_behind_services() {
 /// reaches it.
 fn reaches_another_service(standing: &StandingNetwork) -> bool {
     let server = Path::server(standing);
-    let listens = SocketAddr::new(server.address(), server.port() + 1);
+    let (address, mut ports) = (server.address(), server.port() + 1..);
+    // The very next one may be in use.
+    let listen = || ports.find_map(|port| TcpListener::bind((address, port)).ok());
+    let listener = standing.server_place().namespace.run(listen);
+    let listener = listener.expect("entered").expect("a port is free");
+    let listens = listener.local_addr().expect("it listens");
     let rules = format!(
         "add table ip another\n\
          add chain ip another services {{ type nat hook prerouting priority dstnat - 1 ; }}\n\
@@ -473,11 +478,6 @@ fn reaches_another_service(standing: &StandingNetwork) -> bool {
     );
     let node = &standing.topology().nodes[0];
     printed(node, &["/usr/sbin/nft", &rules]);
-    let listener = standing
-        .server_place()
-        .namespace
-        .run(|| TcpListener::bind(listens));
-    let _listener = listener.expect("entered").expect("listens");
     let connect = || {
         let service = SocketAddr::from(([10, 96, 255, 1], 80));
         TcpStream::connect_timeout(&service, Duration::from_millis(500))
