@@ -168,14 +168,12 @@ mod tests {
         let address = server();
         let streams = [connect(address), connect(address)];
         let length = 500_000_000;
-        // More than connections: each answer is followed by another request.
-        let most_at_once = streams.len() as u64;
-        assert!(by_epoll(&streams, b"request", now_ns() + length).unwrap() > most_at_once);
+        assert!(by_epoll(&streams, b"request", now_ns() + length).unwrap() > 100);
         // What the first loop left on its way would be taken for a failure.
         let address = server();
         let streams = [connect(address), connect(address)];
         match by_uring(&streams, b"request", now_ns() + length) {
-            Ok(answers) => assert!(answers > most_at_once, "{answers}"),
+            Ok(answers) => assert!(answers > 100, "{answers}"),
             Err(error) => assert!(error.to_string().contains("not allowed"), "{error:#}"),
         }
     }

@@ -120,17 +120,11 @@ fn a_policy_that_did_not_act_before_the_command_voids_the_trial() {
 
 #[test]
 fn traffic_goes_on_before_while_and_after_a_command_runs() {
-    let begun = Instant::now();
     let (seen, gates) = run("sleep 0.1", &NEVER).unwrap();
-    let whole_ns = begun.elapsed().as_nanos() as u64;
     assert!(gates.is_empty(), "{gates:?}");
     let seen = seen.survive().unwrap();
     let took_ns = seen.ended_ns - seen.begun_ns;
-    // Traffic alone comes before it for 50 ms, and behind it.
-    assert!(
-        (100 * MS..whole_ns - 95 * MS).contains(&took_ns),
-        "{took_ns}"
-    );
+    assert!((100 * MS..900 * MS).contains(&took_ns), "{took_ns}");
     assert!(seen.begun_ns >= 50 * MS, "{seen:?}");
     assert!(seen.last_ns() >= seen.ended_ns + 45 * MS, "{seen:?}");
     let kinds: Vec<FlowKind> = seen.flows.iter().map(|it| it.kind).collect();
