@@ -37,6 +37,9 @@ mod secret;
 #[path = "../../../fuzz/seeds.rs"]
 mod seeds;
 mod timeline;
+#[cfg(test)]
+#[path = "../tests/it/tries.rs"]
+mod tries;
 mod window;
 mod worker;
 
