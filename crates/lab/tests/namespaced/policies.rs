@@ -465,7 +465,7 @@ fn policies_act_behind_services() {
 /// reaches it.
 fn reaches_another_service(standing: &StandingNetwork) -> bool {
     let server = Path::server(standing);
-    let (address, mut ports) = (server.address(), server.port() + 1..);
+    let (address, mut ports) = (server.address(), server.port() + 1..=u16::MAX);
     // The very next one may be in use.
     let listen = || ports.find_map(|port| TcpListener::bind((address, port)).ok());
     let listener = standing.server_place().namespace.run(listen);
